@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/announced_size.h"
 #include "frontend/audio_format.h"
 #include "frontend/media/container.h"
 #include "frontend/media/media_process.h"
@@ -159,13 +160,17 @@ class AudioReader::Impl {
       Fail(std::string("is in a format that is not accepted here, expected ") + kCommonFormats);
     }
     OpenDescriptor();
-    if (container_ == &kWav) FindAnnouncedSamples();
+    if (container_ != nullptr) FindAnnouncedSamples();
   }
 
-  // Of RF64, and of codecs, all of whose samples have as many bytes.
+  // All samples have as many bytes, those of a codec on average.
   void FindAnnouncedSamples() {
-    const std::optional<WavSize> size = ReadWavSize(descriptor_.get(), first_);
+    const std::optional<DataSize> size = ReadDataSize(*container_, descriptor_.get(), first_);
     if (!size.has_value() || size->present == 0 || size->present == size->announced) return;
+    if (frame_bytes() > 0) {
+      announced_samples_ = static_cast<int64_t>(size->announced) / frame_bytes();
+      return;
+    }
     const double whole = static_cast<double>(size->announced) / static_cast<double>(size->present);
     announced_samples_ = static_cast<int64_t>(whole * static_cast<double>(info_.frames));
   }
@@ -209,9 +214,8 @@ class AudioReader::Impl {
     SetFile(wav_stream_->Open(&info_));
     // In a file, too, 2 GiB or more may be what its writer put because it did not know.
     const std::optional<uint64_t> announced = WavDataSize(header, /*is_pipe=*/true);
-    const int64_t frame_bytes = int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 0);
-    if (announced.has_value() && frame_bytes > 0) {
-      announced_samples_ = static_cast<int64_t>(*announced) / frame_bytes;
+    if (announced.has_value() && frame_bytes() > 0) {
+      announced_samples_ = static_cast<int64_t>(*announced) / frame_bytes();
     }
   }
 
@@ -297,9 +301,8 @@ class AudioReader::Impl {
 
   void CheckForOthersInStream() const {
     if (wav_stream_ == nullptr || wav_stream_->next_recording() == nullptr) return;
-    const int64_t frame_bytes = int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 1);
     Refuse(AnotherRecording(*wav_stream_->next_recording()),
-           wav_stream_->num_bytes_before_next() / std::max<int64_t>(frame_bytes, 1));
+           wav_stream_->num_bytes_before_next() / std::max<int64_t>(frame_bytes(), 1));
   }
 
   // `num_samples`: 0 where they are not known. Nothing is said about the samples of a recording
@@ -349,6 +352,10 @@ class AudioReader::Impl {
   }
 
   size_t num_channels() const { return static_cast<size_t>(info_.channels); }
+  // Of a sample of each channel; 0 for a codec.
+  int64_t frame_bytes() const {
+    return int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 0);
+  }
 
   // libsndfile's reason as part of a line.
   static std::string Reason(std::string reason) {

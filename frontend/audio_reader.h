@@ -45,16 +45,16 @@ struct AudioReaderOptions {
 // other formats are first copied to a temporary file without a name, up to
 // AudioReaderOptions.max_spool_bytes.
 //
-// Damaged input: a WAV file that ends before its header says is read as far as it goes, because
-// recorders leave such files behind (announced_samples tells). When the header leaves the length
-// open (0 or all bits set), the file is read to the end of the input. A FLAC file that is cut off
-// or damaged is an error as soon as the damage is reached. Other formats are read as far as the
-// library can, or refused when they are opened. What media_decoder reads may end anywhere. Damage
-// before the end is an error as soon as it is reached, where the format shows it: every bit of Ogg,
-// frames and elements of MP3, AAC, WebM and fragmented MP4, zeros in place of a packet. It does not
-// show in PCM, G.722, G.723.1 and G.726, where packets still decode, and where whole frames of AAC
-// or AMR, or clusters of WebM, were removed. A crash or too much memory (128 MiB) of media_decoder
-// is an error, and so are 60 s without progress.
+// Damaged input: a file of WAV, AIFF, AU, W64, VOC or NIST SPHERE that ends before its header says
+// is read as far as it goes, because recorders leave such files behind (announced_samples tells).
+// When the header leaves the length open (0 or all bits set), the file is read to the end of the
+// input. A FLAC file that is cut off or damaged is an error as soon as the damage is reached. Other
+// formats are read as far as the library can, or refused when they are opened. What media_decoder
+// reads may end anywhere. Damage before the end is an error as soon as it is reached, where the
+// format shows it: every bit of Ogg, frames and elements of MP3, AAC, WebM and fragmented MP4,
+// zeros in place of a packet. It does not show in PCM, G.722, G.723.1 and G.726, where packets
+// still decode, and where whole frames of AAC or AMR, or clusters of WebM, were removed. A crash or
+// too much memory (128 MiB) of media_decoder is an error, and so are 60 s without progress.
 //
 // Move-only. One thread at a time per reader.
 class AudioReader {
@@ -81,10 +81,11 @@ class AudioReader {
   std::optional<int64_t> num_samples() const;
 
   // Samples per channel that the header announces. When Read has returned fewer at the end, the
-  // recording was cut off. Of plain and companded RIFF; of other encodings and of RF64 only when
-  // the recording was cut off, those of a codec to within a block of it. No value when the header
-  // leaves the length open (of RIFF: 0, or 2 GiB and more), and for other formats. For what
-  // media_decoder reads, only after the end, and only when the recording was cut off.
+  // recording was cut off. Of plain and companded RIFF; of other encodings, and of RF64, AIFF, AU,
+  // W64, VOC and NIST SPHERE, only when the recording was cut off, those of a codec to within a
+  // block of it. No value when the header leaves the length open (of RIFF, AIFF and AU: 0, or 2 GiB
+  // and more), and for other formats. For what media_decoder reads, only after the end, and only
+  // when the recording was cut off.
   std::optional<int64_t> announced_samples() const;
 
   // Writes the next samples and returns their number: `max_samples`, fewer only at the end, 0 from

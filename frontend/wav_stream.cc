@@ -173,14 +173,14 @@ WavEnd ReadWavEnd(int fd, off_t begin) {
   return end;
 }
 
-std::optional<WavSize> ReadWavSize(int fd, off_t begin) {
+std::optional<DataSize> ReadWavDataSize(int fd, off_t begin) {
   const std::optional<WavData> data = FindWavData(fd, begin);
   struct stat status = {};
   if (!data.has_value() || ::fstat(fd, &status) != 0) return std::nullopt;
   const bool is_placeholder = ReadAt(fd, begin, 4) == "RIFF" && data->size >= kPlaceholderSize;
   if (is_placeholder || data->size >= kEndlessBytes) return std::nullopt;
   const auto file_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size - begin, 0));
-  return WavSize{data->size, std::min(data->size, file_bytes - std::min(file_bytes, data->at))};
+  return DataSize{data->size, std::min(data->size, file_bytes - std::min(file_bytes, data->at))};
 }
 
 WavHeader ReadWavHeader(int fd) {

@@ -55,14 +55,14 @@ struct WavEnd {
 WavEnd ReadWavEnd(int fd, off_t begin);
 
 // The bytes of the samples of such a file.
-struct WavSize {
+struct DataSize {
   uint64_t announced = 0;
   uint64_t present = 0;  // fewer: it was cut off
 };
 
 // No value if the header leaves the size open, as WavDataSize in a pipe. Does not move the position
 // of `fd`.
-std::optional<WavSize> ReadWavSize(int fd, off_t begin);
+std::optional<DataSize> ReadWavDataSize(int fd, off_t begin);
 
 // Presents the samples after a complete header to libsndfile as a file of known length that can
 // seek: with an RF64 header made here, whose 64-bit sizes have room for any stream. Neither

@@ -17,17 +17,17 @@ const Container kMatroska = {"WebM or Matroska", "matroska", false};
 const Container kMp4 = {"MP4", "mov", false};
 const Container kMp3 = {"MP3", "mp3", false};
 const Container kAdts = {"AAC (ADTS)", "aac", false};
+const Container kAiff = {"AIFF", nullptr, true};
+const Container kAu = {"AU", nullptr, true};
 const Container kW64 = {"W64", nullptr, true};
+const Container kVoc = {"VOC", nullptr, true};
 const Container kNist = {"NIST SPHERE", nullptr, true};
 
 namespace {
 
 const Container kAmr = {"AMR", "amr", false};
-const Container kAiff = {"AIFF", nullptr, true};
-const Container kAu = {"AU", nullptr, true};
 const Container kCaf = {"CAF", nullptr, true};
 const Container kRifx = {"RIFX", nullptr, true};
-const Container kVoc = {"VOC", nullptr, true};
 const Container kAsf = {"ASF (WMA)", nullptr, false};
 
 // Compares as many bytes as there are.

@@ -23,7 +23,10 @@ extern const Container kMatroska;
 extern const Container kMp4;
 extern const Container kMp3;
 extern const Container kAdts;
+extern const Container kAiff;
+extern const Container kAu;
 extern const Container kW64;
+extern const Container kVoc;
 extern const Container kNist;
 // Of Ogg by the codec of its first packet, which only MatchRecording tells.
 extern const Container kOggOpus;

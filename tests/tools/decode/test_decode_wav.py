@@ -235,6 +235,19 @@ def test_truncated_wav_is_decoded_as_far_as_it_goes_and_named(tmp_path):
     assert piped.stdout.decode() == done.stdout.splitlines(True)[0].replace("half", "stdin")
 
 
+def test_truncated_files_of_other_formats_are_named(tmp_path):
+    names = []
+    for kind in "AIFF", "AU", "W64", "VOC", "NIST":
+        names.append(f"{tmp_path / kind.lower()}")
+        content = audio_file(np.zeros(4 * 16000), 16000, kind, "PCM_16")
+        pathlib.Path(names[-1]).write_bytes(content[:len(content) // 2])
+    done = run("decode_wav", MODEL, "--wav=" + ",".join(names))
+    assert done.returncode == 0
+    lines = [line for line in done.stderr.splitlines() if ": ends after " in line]
+    assert [re.sub(r"after (1\.9[3-9]|2\.00) s", "after 2.00 s", line) for line in lines] == [
+        f"decode_wav: {name}: ends after 2.00 s, its header announces 4.00 s" for name in names]
+
+
 def test_a_header_that_announces_a_little_more(tmp_path):
     """As one whose size of the data counts the header, too."""
     content = bytearray(audio_file(np.zeros(16000), 16000, "WAV", "PCM_16"))
