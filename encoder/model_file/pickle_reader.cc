@@ -295,7 +295,7 @@ class Machine {
   }
 
   static void CheckAttributeName(std::string_view name) {
-    const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; };
+    const auto is_control = [](unsigned char byte) { return byte < ' ' || byte == 0x7F; };
     if (name.empty() || name.size() > kLongestName ||
         std::any_of(name.begin(), name.end(), is_control)) {
       FailPickle("has the attribute name '" + PrintableName(name) + "'");
