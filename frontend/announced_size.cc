@@ -18,7 +18,7 @@ namespace {
 // A damaged file may have any number of tiny chunks.
 constexpr int kMaxChunks = 10000;
 // In 32 bits, of writers that could not go back: SoX announces a little less than 2 GiB.
-constexpr uint64_t kPlaceholderSize = 0x7f000000;
+constexpr uint64_t kEndlessSize = 0x7f000000;
 
 // The samples of a header.
 struct Announced {
@@ -68,7 +68,7 @@ Found InAiff(const Recording& file) {
     at += kHeaderBytes;
     if (id == "SSND") {
       const uint64_t before = kHeaderBytes + file.BigEndianAt(at, 4);
-      if (size <= before || size >= kPlaceholderSize) return std::nullopt;
+      if (size <= before || size >= kEndlessSize) return std::nullopt;
       return Announced{at + before, size - before};
     }
     at += size + size % 2;
@@ -81,7 +81,7 @@ Found InAu(const Recording& file) {
   const auto number = [&](uint64_t at) {
     return is_big_endian ? file.BigEndianAt(at, 4) : file.LittleEndianAt(at, 4);
   };
-  if (number(8) >= kPlaceholderSize) return std::nullopt;
+  if (number(8) >= kEndlessSize) return std::nullopt;
   return Announced{number(4), number(8)};
 }
 
