@@ -190,10 +190,11 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
   std::shared_ptr<const PositionTable::Range> range;
   kernels::DistanceTable& table = rows->by_distance;
   if (const auto* by_distance = std::get_if<RowsByDistance>(&position_.rows)) {
-    range =
-        (*by_distance)->Covering(DistancesBetween(rows->first_query, chunk.count, rows->num_keys));
-    table.columns = range->columns.rows().float32();
-    table.stride = range->columns.dim();
+    range = by_distance->table->Covering(
+        DistancesBetween(rows->first_query, chunk.count, rows->num_keys));
+    const Matrix& columns = range->columns[by_distance->layer];
+    table.columns = columns.rows().float32();
+    table.stride = columns.dim();
     table.num_distances = range->distances.size();
     table.first = range->distances.first;
     table.head_rows = heads_.head_dim;
@@ -208,8 +209,9 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
   } else if (const auto* legacy = std::get_if<LegacyRows>(&position_.rows)) {
     range = legacy->Covering(rows->num_keys);
     const int64_t skipped = range->distances.first - legacy->FirstDistance(rows->num_keys);
-    table.columns = range->columns.rows().float32() + skipped;
-    table.stride = range->columns.dim();
+    const Matrix& columns = range->columns[legacy->layer];
+    table.columns = columns.rows().float32() + skipped;
+    table.stride = columns.dim();
     table.num_distances = rows->num_keys;
     table.head_rows = heads_.head_dim;
     table.shift = kernels::Shift::kLegacy;

@@ -9,7 +9,6 @@
 #include "encoder/cpu/convolution.h"
 #include "encoder/cpu/feed_forward.h"
 #include "encoder/cpu/frame_positions.h"
-#include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/scratch.h"
@@ -84,6 +83,9 @@ class CpuBackend final : public EncoderBackend {
     if (std::holds_alternative<UnshiftedPosition>(config.position)) {
       sinusoids_ = std::make_shared<const FrameSinusoids>(config.model_dim);
     }
+    if (const auto* rows = std::get_if<RowsByDistance>(&positions_.layers.at(0).rows)) {
+      if (options.usual_distances) rows->table->Covering(*options.usual_distances);
+    }
   }
 
   DataType data_type() const override { return DataType::kFloat32; }
@@ -139,7 +141,6 @@ class CpuBackend final : public EncoderBackend {
 std::unique_ptr<const EncoderBackend> MakeCpuBackend(const EncoderConfig& config, Weights* weights,
                                                      const cpu::Options& options,
                                                      std::shared_ptr<cpu::Packer> packer) {
-  kernels::UsedInstructionSet();  // limits all kernels before the first of them runs
   if (weights->data_type() != DataType::kFloat32) {
     throw std::invalid_argument(std::string("the CPU backend was given weights of type ") +
                                 NameOf(weights->data_type()) + ", expected float32");

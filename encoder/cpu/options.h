@@ -2,7 +2,10 @@
 #ifndef RUNNEL_ENCODER_CPU_OPTIONS_H_
 #define RUNNEL_ENCODER_CPU_OPTIONS_H_
 
+#include <optional>
+
 #include "encoder/cpu/kernels/matmul_input.h"
+#include "encoder/position/distances.h"
 
 namespace runnel::cpu {
 
@@ -13,6 +16,9 @@ struct Options {
   // every chunk that attends to it.
   bool bfloat16_cache = false;
   int step_threads = 1;  // threads that compute one step (kernels/step_threads.h)
+  // Those of most chunks. Position tables have them from the start, and no more: a table that grows
+  // with the chunks of a stream keeps several sizes.
+  std::optional<Distances> usual_distances = std::nullopt;
 };
 
 }  // namespace runnel::cpu

@@ -1,6 +1,7 @@
 #include "encoder/json/json_section.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 

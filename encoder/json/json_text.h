@@ -3,7 +3,7 @@
 #define RUNNEL_ENCODER_JSON_JSON_TEXT_H_
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 

@@ -36,9 +36,12 @@ at::Tensor Attention::Attend(const at::Tensor& queries, const at::Tensor& keys,
       queries, at::cat({Copy(state.keys), keys}), at::cat({Copy(state.values), values}), {}};
   std::optional<Matrix> key_positions;
   if (const auto* positions = std::get_if<RowsByKeyFrame>(&position_.rows)) {
-    key_positions =
-        positions->linear_pos.Rows(segment.frames.begin - cached, segment.frames.end - 1);
-    chunk.key_positions = View(key_positions->rows());
+    const int64_t first = segment.frames.begin - cached;
+    key_positions.emplace(positions->linear_pos.data_type(), segment.frames.end - first,
+                          queries.size(1));
+    ProjectPositions({positions->linear_pos}, first, segment.frames.end - 1, 0,
+                     {key_positions->rows()});
+    chunk.key_positions = View(key_positions->rows()).t();
   }
   std::optional<ChunkMask> mask;
   if (segment.chunk_size < segment.num_rows()) {

@@ -42,9 +42,9 @@ at::Tensor HiddenKeys(const ChunkMask& mask, int64_t first_query, int64_t num_qu
   return hidden;
 }
 
-// The rows of a table, (n, d), sharing memory.
-at::Tensor RowsOf(const PositionTable::Range& range) {
-  return View(range.columns.rows()).narrow(1, 0, range.distances.size()).t();
+// The rows of a layer, (n, d), sharing memory.
+at::Tensor RowsOf(const PositionTable::Range& range, size_t layer) {
+  return View(range.columns[layer].rows()).narrow(1, 0, range.distances.size()).t();
 }
 
 // s q + bias. q: (H, rows, d_k); bias: (H, d_k) or undefined.
@@ -63,9 +63,10 @@ class ChunkAttention {
         values_(SplitHeads(chunk.values, num_heads)),
         num_cached_(keys_.size(1) - queries_.size(1)) {
     // The rows of p, (H, rows, d_k), once for all blocks.
-    if (const auto* table = std::get_if<RowsByDistance>(&scheme.rows)) {
-      range_ = (*table)->Covering(DistancesBetween(num_cached_, queries_.size(1), keys_.size(1)));
-      positions_ = SplitHeads(RowsOf(*range_), num_heads);
+    if (const auto* by_distance = std::get_if<RowsByDistance>(&scheme.rows)) {
+      range_ = by_distance->table->Covering(
+          DistancesBetween(num_cached_, queries_.size(1), keys_.size(1)));
+      positions_ = SplitHeads(RowsOf(*range_, by_distance->layer), num_heads);
     } else if (std::holds_alternative<RowsByKeyFrame>(scheme.rows)) {
       positions_ = SplitHeads(chunk.key_positions, num_heads);
     } else if (const auto* legacy = std::get_if<LegacyRows>(&scheme.rows)) {
@@ -73,7 +74,8 @@ class ChunkAttention {
       const int64_t num_frames = keys_.size(1);
       range_ = legacy->Covering(num_frames);
       const int64_t first = range_->distances.first - legacy->FirstDistance(num_frames);
-      positions_ = SplitHeads(RowsOf(*range_).narrow(0, first, num_frames), num_heads);
+      positions_ =
+          SplitHeads(RowsOf(*range_, legacy->layer).narrow(0, first, num_frames), num_heads);
     }
   }
 

@@ -4,6 +4,9 @@
 //
 //   score(i, j) = ((q_i + u) k_j + (q_i + v) W_pos PE(distance(i, j))) / sqrt(d_k)
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "encoder/position/relative_query.h"
 #include "encoder/position/schemes.h"
@@ -13,13 +16,14 @@ namespace runnel {
 PositionModules BuildScheme(const ChunkRpe& config, Weights* weights, const AttentionNames& names,
                             const AttentionSizes& sizes) {
   PositionModules modules;
+  std::vector<LinearPos> projections;
   for (const std::string& name : names) {
-    PositionScheme scheme = TakeRelativeQuery(weights, name, sizes, config.query);
-    scheme.rows = std::make_shared<const PositionTable>(
-        LinearPos(weights, name, sizes, config.query.linear_pos_bias), config.order,
-        config.max_distance);
-    modules.layers.push_back(std::move(scheme));
+    modules.layers.push_back(TakeRelativeQuery(weights, name, sizes, config.query));
+    projections.emplace_back(weights, name, sizes, config.query.linear_pos_bias);
   }
+  const auto table = std::make_shared<const PositionTable>(std::move(projections), config.order,
+                                                           config.max_distance);
+  for (size_t i = 0; i < names.size(); ++i) modules.layers[i].rows = RowsByDistance{table, i};
   return modules;
 }
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "encoder/position/relative_query.h"
 #include "encoder/position/schemes.h"
@@ -26,13 +29,15 @@ std::shared_ptr<const PositionTable::Range> LegacyRows::Covering(int64_t num_fra
 PositionModules BuildScheme(const LegacyRelPos& config, Weights* weights,
                             const AttentionNames& names, const AttentionSizes& sizes) {
   PositionModules modules;
+  std::vector<LinearPos> projections;
   for (const std::string& name : names) {
-    PositionScheme scheme = TakeRelativeQuery(weights, name, sizes, config.query);
-    scheme.rows = LegacyRows{std::make_shared<const PositionTable>(
-                                 LinearPos(weights, name, sizes, config.query.linear_pos_bias),
-                                 TableOrder::kDescending, std::numeric_limits<int64_t>::max()),
-                             config.table_length};
-    modules.layers.push_back(std::move(scheme));
+    modules.layers.push_back(TakeRelativeQuery(weights, name, sizes, config.query));
+    projections.emplace_back(weights, name, sizes, config.query.linear_pos_bias);
+  }
+  const auto table = std::make_shared<const PositionTable>(
+      std::move(projections), TableOrder::kDescending, std::numeric_limits<int64_t>::max());
+  for (size_t i = 0; i < names.size(); ++i) {
+    modules.layers[i].rows = LegacyRows{table, i, config.table_length};
   }
   return modules;
 }

@@ -1,72 +1,52 @@
 #include "encoder/position/linear_pos.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
-#include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/scratch.h"
+#include "encoder/position/sinusoids.h"
 
 namespace runnel {
 namespace {
 
-// Rows whose sinusoids are in memory at a time.
-constexpr int64_t kBlockRows = 64;
+// Positions whose sinusoids are in memory at a time.
+constexpr int64_t kBlockPositions = 256;
 
-// Packed for the call alone: the rows of a table are computed a few times in the life of a model,
-// which keeps the weights in the form of the file.
-class Float32Projection {
- public:
-  Float32Projection(const Tensor& weight, const Tensor& bias)
-      : bias_(Float32Values(bias)),
-        linear_(weight.float32(), bias_.empty() ? nullptr : bias_.data(),
-                {weight.size(1), weight.size(0)}, kernels::MatmulType::kFloat32,
-                kernels::MatmulOutput::kStore) {}
-
-  void Forward(ConstRows sinusoids, Rows rows) const {
-    const double* from = sinusoids.float64();
-    std::vector<float> values(from, from + sinusoids.count * sinusoids.dim);
-    kernels::Scratch scratch;
-    const kernels::MatmulInput input = kernels::MatmulInput::Take(
-        &scratch, kernels::MatmulType::kFloat32, sinusoids.count, sinusoids.dim);
-    kernels::StoreRows(values.data(), sinusoids.count, input);
-    linear_.Forward(input, sinusoids.count, rows.float32());
-  }
-
- private:
-  std::vector<float> bias_;
-  kernels::PackedLinear linear_;
-};
-
-// Of the reference, for which speed does not matter.
-class Float64Projection {
- public:
-  Float64Projection(const Tensor& weight, const Tensor& bias) : weight_(weight), bias_(bias) {}
-
-  void Forward(ConstRows sinusoids, Rows rows) const {
-    for (int64_t r = 0; r < rows.count; ++r) {
-      for (int64_t i = 0; i < rows.dim; ++i) {
-        const double* weights = weight_.float64() + i * sinusoids.dim;
-        double sum = bias_.defined() ? bias_.float64()[i] : 0;
-        for (int64_t k = 0; k < sinusoids.dim; ++k) sum += weights[k] * sinusoids.float64(r)[k];
-        rows.float64(r)[i] = sum;
-      }
+// The sinusoids take the place of the weights, and W_pos that of the rows: so all layers multiply
+// with the same packed matrix, and the results are columns.
+void ProjectFloat32(const std::vector<LinearPos>& layers, ConstRows sinusoids, int64_t begin,
+                    const std::vector<Rows>& columns) {
+  const double* from = sinusoids.float64();
+  const std::vector<float> values(from, from + sinusoids.count * sinusoids.dim);
+  const kernels::PackedLinear linear(values.data(), nullptr, {sinusoids.dim, sinusoids.count},
+                                     kernels::MatmulType::kFloat32, kernels::MatmulOutput::kStore);
+  kernels::Scratch scratch;
+  auto* products = scratch.Take<float>(sinusoids.dim * sinusoids.count);
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const std::vector<float> bias = Float32Values(layers[layer].bias());
+    kernels::MatmulInput weights;
+    weights.dim = sinusoids.dim;
+    weights.values = const_cast<float*>(layers[layer].weight().float32());  // only read
+    linear.Forward(weights, sinusoids.dim, products);
+    for (int64_t k = 0; k < sinusoids.dim; ++k) {
+      const float* row = products + k * sinusoids.count;
+      const float added = bias.empty() ? 0.0f : bias[static_cast<size_t>(k)];
+      std::transform(row, row + sinusoids.count, columns[layer].float32(k) + begin,
+                     [added](float value) { return value + added; });
     }
   }
+}
 
- private:
-  const Tensor& weight_;
-  const Tensor& bias_;
-};
-
-template <class Projection>
-void Project(const Projection& projection, const Sinusoids& sinusoids, int64_t first, int64_t step,
-             Rows rows) {
-  for (int64_t done = 0; done < rows.count; done += kBlockRows) {
-    const int64_t count = std::min(kBlockRows, rows.count - done);
-    const int64_t position = first + step * done;
-    const Matrix block = sinusoids.Rows(position, position + step * (count - 1));
-    projection.Forward(block.rows(), rows.Part(done, count));
+// Of the reference, for which speed does not matter.
+void ProjectFloat64(const LinearPos& layer, ConstRows sinusoids, int64_t begin, Rows columns) {
+  const Tensor& bias = layer.bias();
+  for (int64_t k = 0; k < sinusoids.dim; ++k) {
+    const double* weights = layer.weight().float64() + k * sinusoids.dim;
+    for (int64_t r = 0; r < sinusoids.count; ++r) {
+      double sum = bias.defined() ? bias.float64()[k] : 0;
+      for (int64_t i = 0; i < sinusoids.dim; ++i) sum += weights[i] * sinusoids.float64(r)[i];
+      columns.float64(k)[begin + r] = sum;
+    }
   }
 }
 
@@ -74,21 +54,28 @@ void Project(const Projection& projection, const Sinusoids& sinusoids, int64_t f
 
 LinearPos::LinearPos(Weights* weights, const std::string& attention_name,
                      const AttentionSizes& sizes, bool bias)
-    : weight_(
-          weights->Take(attention_name + ".linear_pos.weight", {sizes.model_dim, sizes.model_dim})),
-      sinusoids_(sizes.model_dim) {
+    : weight_(weights->Take(attention_name + ".linear_pos.weight",
+                            {sizes.model_dim, sizes.model_dim})) {
   if (bias) bias_ = weights->Take(attention_name + ".linear_pos.bias", {sizes.model_dim});
 }
 
-Matrix LinearPos::Rows(int64_t first, int64_t last) const {
+void ProjectPositions(const std::vector<LinearPos>& layers, int64_t first, int64_t last,
+                      int64_t begin, const std::vector<Rows>& columns) {
+  const Sinusoids sinusoids(layers.at(0).dim());
   const int64_t step = first <= last ? 1 : -1;
-  Matrix rows(data_type(), dim(), (last - first) * step + 1);
-  if (rows.type() == DataType::kFloat64) {
-    Project(Float64Projection(weight_, bias_), sinusoids_, first, step, rows.rows());
-  } else {
-    Project(Float32Projection(weight_, bias_), sinusoids_, first, step, rows.rows());
+  const int64_t num_positions = (last - first) * step + 1;
+  for (int64_t done = 0; done < num_positions; done += kBlockPositions) {
+    const int64_t count = std::min(kBlockPositions, num_positions - done);
+    const int64_t position = first + step * done;
+    const Matrix block = sinusoids.Rows(position, position + step * (count - 1));
+    if (layers[0].data_type() == DataType::kFloat32) {
+      ProjectFloat32(layers, block.rows(), begin + done, columns);
+      continue;
+    }
+    for (size_t layer = 0; layer < layers.size(); ++layer) {
+      ProjectFloat64(layers[layer], block.rows(), begin + done, columns[layer]);
+    }
   }
-  return rows;
 }
 
 }  // namespace runnel

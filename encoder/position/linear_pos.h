@@ -4,25 +4,21 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "encoder/encoder_config.h"
 #include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
-#include "encoder/position/sinusoids.h"
 #include "encoder/rows.h"
 
 namespace runnel {
 
-// Const after construction: Rows may be called from several threads.
+// The projection of one layer. Immutable.
 class LinearPos {
  public:
   // Takes <attention_name>.linear_pos.weight (d, d) and, with a bias, .bias (d).
   LinearPos(Weights* weights, const std::string& attention_name, const AttentionSizes& sizes,
             bool bias);
-
-  // (n, d) in the type of the weights: positions first, ..., last, counting up or down. A row does
-  // not depend on which others are asked for.
-  Matrix Rows(int64_t first, int64_t last) const;
 
   DataType data_type() const { return weight_.type(); }
   int64_t dim() const { return weight_.size(0); }  // d
@@ -32,8 +28,13 @@ class LinearPos {
  private:
   Tensor weight_;
   Tensor bias_;  // undefined: none
-  Sinusoids sinusoids_;
 };
+
+// Writes one column per position first, ..., last, counting up or down. `columns`: of each layer,
+// (d, at least begin + n) in the type of the weights; column `begin` is that of the first position.
+// A column does not depend on which others are asked for. PE(p) is computed once for all layers.
+void ProjectPositions(const std::vector<LinearPos>& layers, int64_t first, int64_t last,
+                      int64_t begin, const std::vector<Rows>& columns);
 
 }  // namespace runnel
 

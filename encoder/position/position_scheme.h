@@ -3,6 +3,7 @@
 #ifndef RUNNEL_ENCODER_POSITION_POSITION_SCHEME_H_
 #define RUNNEL_ENCODER_POSITION_POSITION_SCHEME_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,7 +25,10 @@ namespace runnel {
 
 // p_ij is the row of the distance between i and j. Distances that the table's bounds exclude read
 // the row at the nearest bound.
-using RowsByDistance = std::shared_ptr<const PositionTable>;
+struct RowsByDistance {
+  std::shared_ptr<const PositionTable> table;  // of all layers
+  size_t layer;
+};
 
 // p_ij is the row of the absolute frame of key j.
 struct RowsByKeyFrame {
@@ -42,7 +46,8 @@ struct LearnedRows {
 // p_ij by ESPnet's legacy shift (LegacyShift in libtorch/rel_shift.h), for whole utterances. Their
 // table has one row per frame.
 struct LegacyRows {
-  std::shared_ptr<const PositionTable> table;
+  std::shared_ptr<const PositionTable> table;  // of all layers
+  size_t layer;
   int64_t table_length;
 
   // The distance of row 0 for T frames: the rows count down to 0 in table_length rows, or in T.

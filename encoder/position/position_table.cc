@@ -20,28 +20,21 @@ int64_t StrideFor(int64_t num_columns) {
   return (lines | 1) * kLineValues;
 }
 
-// (n, d) to n columns from `first` on.
-template <class T>
-void StoreAsColumns(ConstRows rows, int64_t first, Rows columns) {
-  const auto* from = static_cast<const T*>(rows.data);
-  T* to = static_cast<T*>(columns.data) + first;
-  for (int64_t k = 0; k < rows.dim; ++k, to += columns.dim) {
-    for (int64_t r = 0; r < rows.count; ++r) to[r] = from[r * rows.dim + k];
-  }
-}
-
 // The columns of `distances`, which both ranges hold.
 void CopyColumns(const PositionTable::Range& from, const Distances& distances,
                  PositionTable::Range* to) {
-  const int64_t bytes = BytesOf(from.columns.type());
-  for (int64_t k = 0; k < from.columns.count(); ++k) {
-    const auto first_of = [&](const auto& rows, const Distances& all) {
-      return static_cast<std::byte*>(const_cast<void*>(rows.Part(k, 1).data)) +
-             (all.first - distances.first) * bytes;
-    };
-    std::memcpy(first_of(to->columns.rows(), to->distances),
-                first_of(from.columns.rows(), from.distances),
-                static_cast<size_t>(distances.size() * bytes));
+  const auto first_of = [&](const auto& rows, const Distances& all) {
+    return static_cast<std::byte*>(const_cast<void*>(rows.data)) +
+           (all.first - distances.first) * BytesOf(rows.type);
+  };
+  for (size_t layer = 0; layer < from.columns.size(); ++layer) {
+    const ConstRows known = from.columns[layer].rows();
+    const Rows columns = to->columns[layer].rows();
+    for (int64_t k = 0; k < known.count; ++k) {
+      std::memcpy(first_of(columns.Part(k, 1), to->distances),
+                  first_of(known.Part(k, 1), from.distances),
+                  static_cast<size_t>(distances.size() * BytesOf(known.type)));
+    }
   }
 }
 
@@ -52,8 +45,8 @@ std::shared_ptr<const PositionTable::Range> Remembered(const PositionTable::Rang
 
 }  // namespace
 
-PositionTable::PositionTable(LinearPos linear_pos, TableOrder order, int64_t max_distance)
-    : linear_pos_(std::move(linear_pos)), order_(order), bounds_{max_distance, -max_distance} {}
+PositionTable::PositionTable(std::vector<LinearPos> layers, TableOrder order, int64_t max_distance)
+    : layers_(std::move(layers)), order_(order), bounds_{max_distance, -max_distance} {}
 
 std::shared_ptr<const PositionTable::Range> PositionTable::Covering(const Distances& wanted) const {
   const Distances clamped = wanted.ClampedTo(bounds_);
@@ -83,20 +76,18 @@ Distances PositionTable::Widened(const Distances& known, const Distances& wanted
 }
 
 PositionTable::Range PositionTable::Compute(const Distances& distances, const Range* known) const {
-  Range range{Matrix(linear_pos_.data_type(), StrideFor(distances.size()), linear_pos_.dim()),
-              distances};
-  const Rows columns = range.columns.rows();
-  std::memset(columns.data, 0,
-              static_cast<size_t>(columns.count * columns.dim * BytesOf(columns.type)));
+  Range range{{}, distances};
+  std::vector<Rows> columns;
+  for (const LinearPos& layer : layers_) {
+    range.columns.emplace_back(layer.data_type(), StrideFor(distances.size()), layer.dim());
+    const Rows rows = range.columns.back().rows();
+    std::memset(rows.data, 0, static_cast<size_t>(rows.count * rows.dim * BytesOf(rows.type)));
+    columns.push_back(rows);
+  }
   const auto compute = [&](int64_t first, int64_t last) {
     if (first < last) return;
     const int64_t sign = order_ == TableOrder::kDescending ? 1 : -1;
-    const Matrix rows = linear_pos_.Rows(sign * first, sign * last);
-    if (columns.type == DataType::kFloat64) {
-      StoreAsColumns<double>(rows.rows(), distances.first - first, columns);
-    } else {
-      StoreAsColumns<float>(rows.rows(), distances.first - first, columns);
-    }
+    ProjectPositions(layers_, sign * first, sign * last, distances.first - first, columns);
   };
   // What both ranges hold; nothing where they do not meet.
   const Distances common = known == nullptr

@@ -1,4 +1,4 @@
-// The rows of relative positions, W_pos PE(r) for every distance r, computed once per layer.
+// The rows of relative positions, W_pos PE(r) for every distance r, computed once per model.
 #ifndef RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_
 #define RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_
 
@@ -28,14 +28,14 @@ class PositionTable {
   static constexpr int64_t kColumnPadding = 16;
 
   struct Range {
-    // (d, stride), in the type of the weights: one column per distance, then at least
+    // Of each layer, (d, stride) in the type of the weights: one column per distance, then at least
     // kColumnPadding zeros.
-    Matrix columns;
+    std::vector<Matrix> columns;
     Distances distances;
   };
 
-  // Distances beyond -max_distance .. max_distance have no rows.
-  PositionTable(LinearPos linear_pos, TableOrder order, int64_t max_distance);
+  // At least one layer. Distances beyond -max_distance .. max_distance have no rows.
+  PositionTable(std::vector<LinearPos> layers, TableOrder order, int64_t max_distance);
 
   // A range that contains `wanted`, clamped to +-max_distance, and perhaps more. It is valid while
   // both the pointer and the table exist.
@@ -49,7 +49,7 @@ class PositionTable {
   // Columns of `known`, which may be null, are copied from there.
   Range Compute(const Distances& distances, const Range* known) const;
 
-  LinearPos linear_pos_;
+  std::vector<LinearPos> layers_;
   TableOrder order_;
   Distances bounds_;
   // Ranges computed so far, each within the next. All are kept, because readers hold no lock.

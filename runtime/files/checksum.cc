@@ -1,5 +1,6 @@
 #include "runtime/files/checksum.h"
 
+#define XXH_INLINE_ALL  // needs no library
 #include <xxhash.h>
 
 #include <cstring>

@@ -14,6 +14,7 @@
 #include "encoder/encoder_weights.h"
 #include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
+#include "encoder/position/distances.h"
 #include "runtime/model/reference_component.h"
 #include "runtime/options/model_options.h"
 #include "runtime/options/option_error.h"
@@ -104,6 +105,14 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   return cpu_options;
 }
 
+// Of the chunks that the model recommends, once their left context is there; none where that has no
+// limit.
+std::optional<Distances> UsualDistances(const StreamingConfig& streaming) {
+  const int64_t left_context = streaming.left_context;
+  if (streaming.chunk_size < 0 || left_context < 0) return std::nullopt;
+  return DistancesBetween(left_context, streaming.chunk_size, left_context + streaming.chunk_size);
+}
+
 // LibTorch's name of the type. Digests have it in them since LibTorch read the model files;
 // snapshots and packed files name models by these digests.
 const char* DigestNameOf(DataType type) {
@@ -157,26 +166,23 @@ std::string Fingerprint(const std::string& digest, const ModelOptions& options,
       .Fingerprint();
 }
 
-// Computes chunks of silence, so that the matmuls for a chunk's number of rows are prepared and the
-// weights are in memory before the first audio comes.
+// Computes a chunk of silence, so that the weights and the memory of a step are there before the
+// first audio comes.
 void WarmUp(const Encoder& encoder, const CtcHead* ctc_head, const Transducer* transducer,
             const StreamingConfig& streaming) {
   constexpr int64_t kMaxChunkSize = 64;
-  constexpr int kChunks = 2;
   const int64_t chunk_size =
       streaming.chunk_size < 0 ? kMaxChunkSize : std::min(streaming.chunk_size, kMaxChunkSize);
   EncoderState state = encoder.InitialState();
   const bool whole = encoder.config().NeedsWholeUtterance() != nullptr;
-  for (int i = 0; i < (whole ? 1 : kChunks); ++i) {
-    const int64_t num_frames = encoder.FramesForChunk(state, chunk_size);
-    const std::vector<float> silence(static_cast<size_t>(num_frames * encoder.config().input_dim));
-    const EncoderOutput output =
-        encoder.Step({{&state, silence.data(), {num_frames, whole}, streaming.left_context}});
-    if (ctc_head != nullptr) ctc_head->LogProbs(output.rows.rows());
-    if (transducer != nullptr) {
-      const Matrix rows = transducer->ProjectEncoder(output.rows.rows());
-      transducer->LogProbs({{rows.rows().Part(0, 1), transducer->Start().get()}});
-    }
+  const int64_t num_frames = encoder.FramesForChunk(state, chunk_size);
+  const std::vector<float> silence(static_cast<size_t>(num_frames * encoder.config().input_dim));
+  const EncoderOutput output =
+      encoder.Step({{&state, silence.data(), {num_frames, whole}, streaming.left_context}});
+  if (ctc_head != nullptr) ctc_head->LogProbs(output.rows.rows());
+  if (transducer != nullptr) {
+    const Matrix rows = transducer->ProjectEncoder(output.rows.rows());
+    transducer->LogProbs({{rows.rows().Part(0, 1), transducer->Start().get()}});
   }
 }
 
@@ -231,7 +237,7 @@ PackedFile ReadModel(const std::string& path, const std::string& units_file) {
 
 std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& given,
                                              PackedWeights* packed) {
-  kernels::UsedInstructionSet();  // limits all kernels, those of the searches too, before they run
+  kernels::UsedInstructionSet();  // throws where its environment variable is wrong
   CheckRanges(given);
   const std::string path = file.archive.path;
   const ModelOptions options = WithPrecision(given, file);
@@ -240,6 +246,7 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   TokenTable tokens(file.archive.units_text, config.vocabulary.vocab_size,
                     config.vocabulary.blank_id, path + ": units.txt", config.special_tokens);
   std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
+  if (cpu_options) cpu_options->usual_distances = UsualDistances(config.streaming);
   if (!cpu_options && !file.matrices.empty()) {
     throw std::invalid_argument(path +
                                 ": holds packed weights, which only the CPU backend computes, "

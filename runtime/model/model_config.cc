@@ -1,6 +1,7 @@
 #include "runtime/model/model_config.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "encoder/json/json_section.h"

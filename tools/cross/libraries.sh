@@ -28,11 +28,10 @@ fetch_sources() {
   }
 }
 
-# build_library SOURCE[/FOLDER] [option of cmake ...]: builds and installs the library whose CMakeLists.txt is in the
-# folder $work/SOURCE-*/FOLDER.
+# build_library SOURCE [option of cmake ...]: builds and installs the library of the folder $work/SOURCE-*.
 build_library() {
-  local name="${1%%/*}" folder="" log=""
-  folder="$(echo "$work/$name"-[0-9]*/)${1#"$name"}"
+  local name="$1" folder="" log=""
+  folder="$(echo "$work/$name"-[0-9]*/)"
   log="$work/$name.log"
   shift
   echo "${system}_root: $name"
@@ -49,9 +48,9 @@ build_library() {
   }
 }
 
-# nlohmann/json: headers alone, the same for every system.
-copy_json_library() {
-  cp -r /usr/include/nlohmann "$root/include"
+# Highway, xxHash and nlohmann/json: headers alone, the same for every system.
+copy_headers() {
+  cp -r /usr/include/hwy /usr/include/xxhash.h /usr/include/nlohmann "$root/include"
   mkdir -p "$root/share/cmake"
   cp -r /usr/share/cmake/nlohmann_json "$root/share/cmake"
 }

@@ -12,7 +12,7 @@ if root_is_complete; then
 fi
 # Where emscripten finds its JavaScript when Node.js is not Debian's.
 export NODE_PATH=/usr/share/nodejs
-fetch_sources zlib libzip libsoxr kissfft highway xxhash
+fetch_sources zlib libzip libsoxr kissfft
 
 # Debian's zlib lacks a file that its CMakeLists.txt names.
 echo "wasm_root: zlib"
@@ -34,7 +34,5 @@ build_library libsoxr -D BUILD_TESTS=OFF -D WITH_OPENMP=OFF -D WITH_LSR_BINDINGS
   -D WITH_CR64S=OFF -D WITH_VR32=OFF -D WITH_DEV_TRACE=OFF -D CMAKE_C_FLAGS="-msimd128 -msse -D_M_X64"
 build_library kissfft -D KISSFFT_DATATYPE=float -D KISSFFT_STATIC=ON -D KISSFFT_TEST=OFF -D KISSFFT_TOOLS=OFF \
   -D CMAKE_BUILD_TYPE=None -D CMAKE_C_FLAGS="-O3 -msimd128"
-build_library highway -D HWY_ENABLE_TESTS=OFF -D HWY_ENABLE_EXAMPLES=OFF -D HWY_ENABLE_CONTRIB=OFF
-build_library xxhash/cmake_unofficial -D XXHASH_BUILD_XXHSUM=OFF
-copy_json_library
+copy_headers
 finish_root

@@ -10,7 +10,7 @@ system=windows
 if root_is_complete; then
   exit 0
 fi
-fetch_sources libogg libvorbis opus flac libsndfile libsoxr kissfft libzip highway xxhash gflags
+fetch_sources libogg libvorbis opus flac libsndfile libsoxr kissfft libzip gflags
 
 # Debian has zlib for Windows. Beside its library for DLLs, the static one would not be found.
 cp /usr/x86_64-w64-mingw32/lib/libz.a "$root/lib"
@@ -38,8 +38,6 @@ build_library kissfft -D KISSFFT_DATATYPE=float -D KISSFFT_STATIC=ON -D KISSFFT_
 build_library libzip -D BUILD_TOOLS=OFF -D BUILD_REGRESS=OFF -D BUILD_EXAMPLES=OFF -D BUILD_DOC=OFF \
   -D ENABLE_BZIP2=OFF -D ENABLE_LZMA=OFF -D ENABLE_GNUTLS=OFF -D ENABLE_MBEDTLS=OFF -D ENABLE_OPENSSL=OFF \
   -D ENABLE_WINDOWS_CRYPTO=OFF
-build_library highway -D HWY_ENABLE_TESTS=OFF -D HWY_ENABLE_EXAMPLES=OFF -D HWY_ENABLE_CONTRIB=OFF
-build_library xxhash/cmake_unofficial -D XXHASH_BUILD_XXHSUM=OFF
 build_library gflags -D BUILD_gflags_nothreads_LIB=OFF -D REGISTER_INSTALL_PREFIX=OFF
-copy_json_library
+copy_headers
 finish_root

@@ -3,7 +3,6 @@
 
 #include <thread>
 
-#include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/libtorch/backend.h"
 #include "encoder/libtorch/operation_guard.h"
 #include "runtime/model/reference_component.h"
@@ -33,8 +32,6 @@ void MakeThreadPool() {
 const runnel::EncoderBackend* runnel_reference_backend(const runnel::EncoderConfig& config,
                                                        runnel::Weights* weights) {
   runnel::MakeThreadPool();
-  // Limits the copies of the kernels in this library, which compute the tables of positions.
-  runnel::kernels::UsedInstructionSet();
   return runnel::MakeLibTorchBackend(config, weights).release();
 }
 

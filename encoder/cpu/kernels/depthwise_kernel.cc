@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "encoder/cpu/kernels/dispatch.h"
 #include "encoder/cpu/kernels/step_threads.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -50,13 +51,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace runnel::kernels {
 
-HWY_EXPORT(DepthwiseRows);
+RUNNEL_EXPORT(DepthwiseRows);
 
 void DepthwiseConvolution(const float* const* frames, int64_t num_frames, int64_t num_outputs,
                           const DepthwiseWeights& weights, const MatmulInput& y, int64_t first) {
   StepThreads::Split(num_outputs, num_outputs * y.dim * (weights.kernel_size + kOperationsOfValue),
                      [&](int64_t begin, int64_t end) {
-                       HWY_DYNAMIC_DISPATCH(DepthwiseRows)
+                       RUNNEL_DISPATCH(DepthwiseRows)
                        (frames + begin, num_frames - begin, end - begin, weights, y, first + begin);
                      });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "encoder/cpu/kernels/dispatch.h"
 #include "encoder/cpu/kernels/step_threads.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -192,9 +193,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace runnel::kernels {
 
-HWY_EXPORT(OneChannel);
-HWY_EXPORT(Depthwise);
-HWY_EXPORT(Patches);
+RUNNEL_EXPORT(OneChannel);
+RUNNEL_EXPORT(Depthwise);
+RUNNEL_EXPORT(Patches);
 
 // Calls body(outputs of a part, index of its first one) for parts of the frames, in the threads of
 // the step. values: read or written per output.
@@ -210,20 +211,20 @@ static void InParts(const ImageOutputs& outputs, int64_t values, const Body& bod
 void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                         const float* weights, const float* bias, int64_t channels, float* y) {
   InParts(outputs, channels, [&](const ImageOutputs& part, int64_t first) {
-    HWY_DYNAMIC_DISPATCH(OneChannel)
+    RUNNEL_DISPATCH(OneChannel)
     (x, kernel, part, weights, bias, channels, y + first * channels);
   });
 }
 void ConvolveDepthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                        const float* weights, const float* bias, const MatmulInput& y) {
   InParts(outputs, x.channels, [&](const ImageOutputs& part, int64_t first) {
-    HWY_DYNAMIC_DISPATCH(Depthwise)(x, kernel, part, weights, bias, y.From(first));
+    RUNNEL_DISPATCH(Depthwise)(x, kernel, part, weights, bias, y.From(first));
   });
 }
 void GatherPatches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                    const MatmulInput& y) {
   InParts(outputs, y.dim, [&](const ImageOutputs& part, int64_t first) {
-    HWY_DYNAMIC_DISPATCH(Patches)(x, kernel, part, y.From(first));
+    RUNNEL_DISPATCH(Patches)(x, kernel, part, y.From(first));
   });
 }
 

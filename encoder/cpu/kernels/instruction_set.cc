@@ -1,8 +1,8 @@
 #include "encoder/cpu/kernels/instruction_set.h"
 
 #include <hwy/highway.h>
-#include <hwy/targets.h>
 
+#include <array>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -15,10 +15,10 @@
 namespace runnel::kernels {
 namespace {
 
-// A level: the Highway target that it needs, and what it adds to it.
+// A level: a version of the kernels, and what it adds to it.
 struct Level {
   const char* name;
-  int64_t target;
+  KernelVersion version;
   bool (*is_there)();
   bool dot_products_int8;
   bool dot_products_bfloat16;
@@ -29,46 +29,83 @@ struct Level {
 bool Always() { return true; }
 
 #if HWY_ARCH_X86
-// A bit of the registers eax, ebx, ecx, edx (0 to 3) that the instruction CPUID gives for leaf 7.
-bool CpuidBit(unsigned subleaf, int index, int bit) {
-  unsigned registers[4] = {};
-  if (__get_cpuid_count(7, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]) ==
-      0) {
-    return false;
-  }
-  return ((registers[index] >> bit) & 1U) != 0;
+enum Register { kEax, kEbx, kEcx, kEdx };
+
+constexpr uint32_t Bit(int bit) { return uint32_t{1} << bit; }
+
+// Whether CPUID sets all of these bits. It is asked once: a virtual machine takes long to answer.
+template <unsigned kLeaf, unsigned kSubleaf = 0>
+bool HasBits(Register place, uint32_t bits) {
+  static const auto registers = [] {
+    std::array<unsigned, 4> read = {};
+    __get_cpuid_count(kLeaf, kSubleaf, &read[kEax], &read[kEbx], &read[kEcx], &read[kEdx]);
+    return read;
+  }();
+  return (registers[place] & bits) == bits;
 }
-bool HasVnni() { return CpuidBit(0, 2, 11); }
-bool HasVexVnni() { return CpuidBit(1, 0, 4); }
-bool HasBfloat16() { return HasVnni() && CpuidBit(1, 0, 5); }
+
+// Whether the system keeps these registers of a thread: bits of XCR0.
+bool KeepsRegisters(uint32_t bits) {
+  constexpr uint32_t kOsxsave = Bit(27);
+  if (!HasBits<1>(kEcx, kOsxsave)) return false;
+  uint32_t low = 0, high = 0;
+  asm("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low & bits) == bits;
+}
+
+// What Highway compiles a version with: HWY_TARGET_STR in its set_macros-inl.h. A version may not
+// be compiled, where the compiler's baseline is above it.
+bool HasSsse3() { return (HWY_TARGETS & HWY_SSSE3) != 0 && HasBits<1>(kEcx, Bit(9)); }
+bool HasSse4() {
+  constexpr uint32_t kSse41 = Bit(19), kSse42 = Bit(20), kPclmul = Bit(1), kAes = Bit(25);
+  return (HWY_TARGETS & HWY_SSE4) != 0 &&
+         HasBits<1>(kEcx, Bit(9) | kSse41 | kSse42 | kPclmul | kAes);
+}
+bool HasAvx2() {
+  constexpr uint32_t kAvx = Bit(28), kFma = Bit(12), kF16c = Bit(29);
+  constexpr uint32_t kAvx2 = Bit(5), kBmi = Bit(3), kBmi2 = Bit(8);
+  constexpr uint32_t kXmmYmm = Bit(1) | Bit(2);
+  return (HWY_TARGETS & HWY_AVX2) != 0 && HasBits<1>(kEcx, kAvx | kFma | kF16c) &&
+         HasBits<7>(kEbx, kAvx2 | kBmi | kBmi2) && KeepsRegisters(kXmmYmm);
+}
+bool HasAvx512() {
+  constexpr uint32_t kF = Bit(16), kDq = Bit(17), kBw = Bit(30), kVl = Bit(31);
+  constexpr uint32_t kMasksZmm = Bit(5) | Bit(6) | Bit(7);
+  return (HWY_TARGETS & HWY_AVX3) != 0 && HasAvx2() && HasBits<7>(kEbx, kF | kDq | kBw | kVl) &&
+         KeepsRegisters(kMasksZmm);
+}
+bool HasAvx2Vnni() { return HasAvx2() && HasBits<7, 1>(kEax, Bit(4)); }
+bool HasAvx512Vnni() { return HasAvx512() && HasBits<7>(kEcx, Bit(11)); }
+bool HasAvx512Bfloat16() { return HasAvx512Vnni() && HasBits<7, 1>(kEax, Bit(5)); }
 bool HasAmx() {
-  return HasBfloat16() && CpuidBit(0, 3, 22) && CpuidBit(0, 3, 24) && CpuidBit(0, 3, 25) &&
-         AllowTileRegisters();
+  constexpr uint32_t kBfloat16 = Bit(22), kTile = Bit(24), kInt8 = Bit(25);
+  return HasAvx512Bfloat16() && HasBits<7>(kEdx, kBfloat16 | kTile | kInt8) && AllowTileRegisters();
 }
 #elif HWY_ARCH_ARM_A64
 bool HasBfloat16() { return HasArmDotProducts() && HasArmBfloat16(); }
 #endif
 
 const std::vector<Level>& Levels() {
+  constexpr auto kBaseline = KernelVersion::kBaseline;
   static const std::vector<Level> levels = {
 #if HWY_ARCH_ARM_A64
-    {"neon", HWY_STATIC_TARGET, Always, false, false, false, 255},
-    {"neon_dot", HWY_STATIC_TARGET, HasArmDotProducts, true, false, false, 255},
-    {"neon_bf16", HWY_STATIC_TARGET, HasBfloat16, true, true, false, 255},
+    {"neon", kBaseline, Always, false, false, false, 255},
+    {"neon_dot", kBaseline, HasArmDotProducts, true, false, false, 255},
+    {"neon_bf16", kBaseline, HasBfloat16, true, true, false, 255},
 #elif HWY_ARCH_WASM
-    {"simd128", HWY_STATIC_TARGET, Always, false, false, false, 255},
+    {"simd128", kBaseline, Always, false, false, false, 255},
 #else
-    {"portable", HWY_STATIC_TARGET, Always, false, false, false, 255},
+    {"portable", kBaseline, Always, false, false, false, 255},
 #endif
 #if HWY_ARCH_X86
-    {"ssse3", HWY_SSSE3, Always, false, false, false, 127},
-    {"sse4", HWY_SSE4, Always, false, false, false, 127},
-    {"avx2", HWY_AVX2, Always, false, false, false, 127},
-    {"avx2_vnni", HWY_AVX2, HasVexVnni, true, false, false, 255},
-    {"avx512", HWY_AVX3, Always, false, false, false, 127},
-    {"avx512_vnni", HWY_AVX3, HasVnni, true, false, false, 255},
-    {"avx512_bf16", HWY_AVX3, HasBfloat16, true, true, false, 255},
-    {"amx", HWY_AVX3, HasAmx, true, true, true, 255},
+    {"ssse3", KernelVersion::kSsse3, HasSsse3, false, false, false, 127},
+    {"sse4", KernelVersion::kSse4, HasSse4, false, false, false, 127},
+    {"avx2", KernelVersion::kAvx2, HasAvx2, false, false, false, 127},
+    {"avx2_vnni", KernelVersion::kAvx2, HasAvx2Vnni, true, false, false, 255},
+    {"avx512", KernelVersion::kAvx512, HasAvx512, false, false, false, 127},
+    {"avx512_vnni", KernelVersion::kAvx512, HasAvx512Vnni, true, false, false, 255},
+    {"avx512_bf16", KernelVersion::kAvx512, HasAvx512Bfloat16, true, true, false, 255},
+    {"amx", KernelVersion::kAvx512, HasAmx, true, true, true, 255},
 #endif
   };
   return levels;
@@ -88,18 +125,10 @@ size_t WantedLevel() {
 
 InstructionSet Detect() {
   size_t index = WantedLevel();
-  const int64_t supported = hwy::SupportedTargets();
-  const auto is_there = [supported](const Level& level) {
-    // Highway's better targets have the lower bits.
-    const bool has_target =
-        level.target == HWY_STATIC_TARGET || (supported & (2 * level.target - 1)) != 0;
-    return has_target && level.is_there();
-  };
-  while (!is_there(Levels()[index])) --index;
+  while (!Levels()[index].is_there()) --index;
   const Level& level = Levels()[index];
-  hwy::DisableTargets(level.target - 1);
-  return {level.name, level.dot_products_int8, level.dot_products_bfloat16, level.tiles,
-          level.quantized_steps};
+  return {level.name,  level.version,        level.dot_products_int8, level.dot_products_bfloat16,
+          level.tiles, level.quantized_steps};
 }
 
 }  // namespace

@@ -8,8 +8,12 @@
 
 namespace runnel::kernels {
 
+// What a kernel is compiled for, beside the baseline of the compiler (dispatch.h).
+enum class KernelVersion { kBaseline, kSsse3, kSse4, kAvx2, kAvx512 };
+
 struct InstructionSet {
   std::string name;  // one of InstructionSetNames
+  KernelVersion version = KernelVersion::kBaseline;
   // QuantizedValue times int8, four products added to an int32 without saturation.
   bool dot_products_int8 = false;
   bool dot_products_bfloat16 = false;
@@ -20,9 +24,9 @@ struct InstructionSet {
 };
 
 // The best set that this CPU has, or that the environment variable RUNNEL_INSTRUCTION_SET names: a
-// name that the CPU lacks stands for the next lower one that it has. The first call limits the
-// Highway kernels to the same level. Constant for the life of the process; may be called from any
-// thread. Throws std::runtime_error, at each call, if the variable holds another name.
+// name that the CPU lacks stands for the next lower one that it has. Constant for the life of the
+// process; may be called from any thread. Throws std::runtime_error, at each call, if the variable
+// holds another name.
 const InstructionSet& UsedInstructionSet();
 
 // The names, from the least to the most. The first, "neon" on ARM, "simd128" in WebAssembly and

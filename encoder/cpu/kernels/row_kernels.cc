@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "encoder/cpu/kernels/dispatch.h"
 #include "encoder/cpu/kernels/step_threads.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -125,16 +126,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace runnel::kernels {
 
-HWY_EXPORT(LayerNormFloat);
-HWY_EXPORT(LayerNormInput);
-HWY_EXPORT(StoreFloatRows);
-HWY_EXPORT(GluRows);
-HWY_EXPORT(ActivateValues);
-HWY_EXPORT(AdvanceLstmRows);
-HWY_EXPORT(LogSoftmaxRows);
-HWY_EXPORT(IndexOfRowMaximum);
-HWY_EXPORT(RoundBfloat16);
-HWY_EXPORT(UnpackBfloat16);
+RUNNEL_EXPORT(LayerNormFloat);
+RUNNEL_EXPORT(LayerNormInput);
+RUNNEL_EXPORT(StoreFloatRows);
+RUNNEL_EXPORT(GluRows);
+RUNNEL_EXPORT(ActivateValues);
+RUNNEL_EXPORT(AdvanceLstmRows);
+RUNNEL_EXPORT(LogSoftmaxRows);
+RUNNEL_EXPORT(IndexOfRowMaximum);
+RUNNEL_EXPORT(RoundBfloat16);
+RUNNEL_EXPORT(UnpackBfloat16);
 
 // Calls body(first row, number of rows) for parts of the rows, in the threads of the step.
 template <class Body>
@@ -145,42 +146,42 @@ static void InParts(int64_t rows, int64_t dim, const Body& body) {
 
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm, float* y) {
   InParts(rows, dim, [&](int64_t first, int64_t count) {
-    HWY_DYNAMIC_DISPATCH(LayerNormFloat)(x + first * dim, count, dim, norm, y + first * dim);
+    RUNNEL_DISPATCH(LayerNormFloat)(x + first * dim, count, dim, norm, y + first * dim);
   });
 }
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
                const MatmulInput& y) {
   InParts(rows, dim, [&](int64_t first, int64_t count) {
-    HWY_DYNAMIC_DISPATCH(LayerNormInput)(x + first * dim, count, dim, norm, y.From(first));
+    RUNNEL_DISPATCH(LayerNormInput)(x + first * dim, count, dim, norm, y.From(first));
   });
 }
 void StoreRows(const float* x, int64_t rows, const MatmulInput& y) {
   InParts(rows, y.dim, [&](int64_t first, int64_t count) {
-    HWY_DYNAMIC_DISPATCH(StoreFloatRows)(x + first * y.dim, count, y.From(first));
+    RUNNEL_DISPATCH(StoreFloatRows)(x + first * y.dim, count, y.From(first));
   });
 }
 void Glu(const float* x, int64_t rows, int64_t dim, float* y) {
   InParts(rows, dim, [&](int64_t first, int64_t count) {
-    HWY_DYNAMIC_DISPATCH(GluRows)(x + first * 2 * dim, count, dim, y + first * dim);
+    RUNNEL_DISPATCH(GluRows)(x + first * 2 * dim, count, dim, y + first * dim);
   });
 }
 void Activate(Activation activation, int64_t count, float* x) {
-  HWY_DYNAMIC_DISPATCH(ActivateValues)(activation, count, x);
+  RUNNEL_DISPATCH(ActivateValues)(activation, count, x);
 }
 void AdvanceLstm(const float* gates, int64_t rows, int64_t dim, float* cell, float* hidden) {
-  HWY_DYNAMIC_DISPATCH(AdvanceLstmRows)(gates, rows, dim, cell, hidden);
+  RUNNEL_DISPATCH(AdvanceLstmRows)(gates, rows, dim, cell, hidden);
 }
 void LogSoftmax(int64_t rows, int64_t dim, float* x) {
-  HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(rows, dim, x);
+  RUNNEL_DISPATCH(LogSoftmaxRows)(rows, dim, x);
 }
 int64_t IndexOfMaximum(const float* row, int64_t dim) {
-  return HWY_DYNAMIC_DISPATCH(IndexOfRowMaximum)(row, dim);
+  return RUNNEL_DISPATCH(IndexOfRowMaximum)(row, dim);
 }
 void RoundToBfloat16(const float* x, int64_t count, uint16_t* y) {
-  HWY_DYNAMIC_DISPATCH(RoundBfloat16)(x, count, y);
+  RUNNEL_DISPATCH(RoundBfloat16)(x, count, y);
 }
 void WidenBfloat16(const uint16_t* x, int64_t count, float* y) {
-  HWY_DYNAMIC_DISPATCH(UnpackBfloat16)(x, count, y);
+  RUNNEL_DISPATCH(UnpackBfloat16)(x, count, y);
 }
 
 }  // namespace runnel::kernels

@@ -34,9 +34,12 @@ constexpr int64_t kDim = 18;
 constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 constexpr AttentionSizes kSizes = {kDim, 3};
 
+// Of the layers of a table.
+const std::vector<std::string> kNames = {"a", "b"};
+
 // The rows of the distances first, ..., last.
-Matrix RowsIn(const PositionTable::Range& range, int64_t first, int64_t last) {
-  const ConstRows columns = range.columns.rows();
+Matrix RowsIn(const PositionTable::Range& range, int64_t first, int64_t last, size_t layer = 0) {
+  const ConstRows columns = range.columns.at(layer).rows();
   const int64_t begin = range.distances.first - first;
   return MatrixOf(columns.type, first - last + 1, columns.count, [&](int64_t row, int64_t k) {
     return ValueAt(columns, k * columns.dim + begin + row);
@@ -54,38 +57,47 @@ class Table {
 
   std::shared_ptr<const PositionTable::Range> Covering(int64_t first, int64_t last) const {
     const auto range = table_.Covering({first, last});
-    const ConstRows columns = range->columns.rows();
-    EXPECT_EQ(columns.count, kDim);
-    EXPECT_GE(columns.dim, range->distances.size() + PositionTable::kColumnPadding);
-    bool padding_is_zero = true;
-    for (int64_t k = 0; k < columns.count; ++k) {
-      for (int64_t i = range->distances.size(); i < columns.dim; ++i) {
-        padding_is_zero = padding_is_zero && ValueAt(columns, k * columns.dim + i) == 0;
+    EXPECT_EQ(range->columns.size(), kNames.size());
+    for (const Matrix& layer : range->columns) {
+      const ConstRows columns = layer.rows();
+      EXPECT_EQ(columns.count, kDim);
+      EXPECT_GE(columns.dim, range->distances.size() + PositionTable::kColumnPadding);
+      bool padding_is_zero = true;
+      for (int64_t k = 0; k < columns.count; ++k) {
+        for (int64_t i = range->distances.size(); i < columns.dim; ++i) {
+          padding_is_zero = padding_is_zero && ValueAt(columns, k * columns.dim + i) == 0;
+        }
       }
+      EXPECT_TRUE(padding_is_zero);
     }
-    EXPECT_TRUE(padding_is_zero);
     return range;
   }
 
   // (first - last + 1, d)
-  Matrix Rows(int64_t first, int64_t last) const {
+  Matrix Rows(int64_t first, int64_t last, size_t layer = 0) const {
     const auto range = Covering(first, last);
     EXPECT_TRUE(range->distances.Contains({first, last}));
-    return RowsIn(*range, first, last);
+    return RowsIn(*range, first, last, layer);
   }
 
  private:
   Table(testing::RandomWeightSource source, TableOrder order, int64_t max_distance)
-      : table_(LinearPos(&source, "a", kSizes, true), order, max_distance) {}
+      : table_(Layers(&source), order, max_distance) {}
+
+  static std::vector<LinearPos> Layers(Weights* source) {
+    std::vector<LinearPos> layers;
+    for (const std::string& name : kNames) layers.emplace_back(source, name, kSizes, true);
+    return layers;
+  }
 
   PositionTable table_;
 };
 
 // W_pos PE(r) + b, r = first down to last.
-Matrix ByFormula(int64_t first, int64_t last, int64_t sign = 1) {
+Matrix ByFormula(int64_t first, int64_t last, int64_t sign = 1, size_t layer = 0) {
   testing::RandomWeightSource source(DataType::kFloat64, 7);
-  const Tensor weight = source.Take("a.linear_pos.weight", {kDim, kDim});
-  const Tensor bias = source.Take("a.linear_pos.bias", {kDim});
+  const Tensor weight = source.Take(kNames[layer] + ".linear_pos.weight", {kDim, kDim});
+  const Tensor bias = source.Take(kNames[layer] + ".linear_pos.bias", {kDim});
   std::vector<std::vector<double>> sinusoids;
   for (int64_t r = first; r >= last; --r) {
     sinusoids.push_back(testing::SinusoidsByFormula(sign * r, kDim));
@@ -126,6 +138,13 @@ TEST_P(PositionTableTest, RowsAreTheFormula) {
     EXPECT_EQ(rows.type(), GetParam());
     EXPECT_LE(RelativeError(rows, ByFormula(first, last)), FormulaTolerance(GetParam()));
   }
+}
+
+TEST_P(PositionTableTest, EveryLayerHasItsProjection) {
+  const Table table(GetParam());
+  table.Rows(5, -3);
+  EXPECT_LE(RelativeError(table.Rows(300, -40, 1), ByFormula(300, -40, 1, 1)),
+            FormulaTolerance(GetParam()));
 }
 
 TEST_P(PositionTableTest, AscendingRowsAreThoseOfKeyMinusQuery) {
@@ -216,9 +235,9 @@ TEST_P(PositionTableTest, StaysWithinTheLargestDistance) {
 TEST_P(PositionTableTest, RowsStayValidWhenTheTableGrows) {
   const Table table(GetParam());
   const auto range = table.Covering(10, -10);
-  const Matrix copy = range->columns;
+  const std::vector<Matrix> copy = range->columns;
   for (int64_t first = 20; first < 5000; first *= 2) table.Rows(first, -first);
-  EXPECT_TRUE(EqualBits(range->columns, copy));
+  for (size_t i = 0; i < copy.size(); ++i) EXPECT_TRUE(EqualBits(range->columns[i], copy[i]));
 }
 
 TEST_P(PositionTableTest, SeveralThreads) {

@@ -57,15 +57,16 @@ TEST(UnshiftedPositionTest, ARowHasTheSameBitsHoweverTheStreamIsDivided) {
     const PositionModules modules = BuildPositions(UnshiftedPosition(), &source, {"a"}, {18, 3});
     const LinearPos& linear_pos = std::get<RowsByKeyFrame>(modules.layers[0].rows).linear_pos;
     for (const int64_t start : {0, 5, 10000007}) {
-      const int64_t end = start + 200;
-      const Matrix whole = linear_pos.Rows(start, end - 1);
-      EXPECT_EQ(whole.type(), type);
+      constexpr int64_t kFrames = 300;
+      Matrix whole(type, kFrames, linear_pos.dim());
+      ProjectPositions({linear_pos}, start, start + kFrames - 1, 0, {whole.rows()});
       for (const int64_t step : {1, 3, 16, 50}) {
-        std::vector<Matrix> pieces;
-        for (int64_t next = start; next < end; next += step) {
-          pieces.push_back(linear_pos.Rows(next, std::min(end, next + step) - 1));
+        Matrix pieces(type, kFrames, linear_pos.dim());
+        for (int64_t next = 0; next < kFrames; next += step) {
+          ProjectPositions({linear_pos}, start + next, start + std::min(kFrames, next + step) - 1,
+                           next, {pieces.rows()});
         }
-        EXPECT_TRUE(testing::EqualBits(testing::Joined(pieces), whole)) << start << ", " << step;
+        EXPECT_TRUE(testing::EqualBits(pieces, whole)) << start << ", " << step;
       }
     }
   }

@@ -45,5 +45,5 @@ def test_decode_wav_loads_little():
     """As `ldd build/bin/decode_wav | wc -l` counts them, with Debian's libraries; their files."""
     lines = loaded(BIN / "decode_wav")
     files = [line.split(" => ")[-1].split(" (")[0] for line in lines if "/" in line]
-    assert len(lines) <= 25, lines
+    assert len(lines) <= 23, lines
     assert sum(os.path.getsize(os.path.realpath(file)) for file in files) <= 15e6, files

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "encoder/cpu/kernels/dispatch.h"
 #include "encoder/cpu/kernels/scratch.h"
 #include "encoder/cpu/kernels/step_threads.h"
 
@@ -412,12 +413,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace runnel::kernels {
 
-HWY_EXPORT(AttendHeads);
+RUNNEL_EXPORT(AttendHeads);
 
 void Attend(const AttentionRows& rows, const AttentionHeads& heads) {
   const int64_t operations = rows.num_queries * rows.num_keys * heads.num_heads * heads.head_dim;
   StepThreads::Split(heads.num_heads, operations, [&](int64_t first_head, int64_t end_head) {
-    HWY_DYNAMIC_DISPATCH(AttendHeads)(rows, heads, first_head, end_head);
+    RUNNEL_DISPATCH(AttendHeads)(rows, heads, first_head, end_head);
   });
 }
 

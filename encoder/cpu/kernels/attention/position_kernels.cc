@@ -1,5 +1,7 @@
 #include "encoder/cpu/kernels/attention/position_kernels.h"
 
+#include "encoder/cpu/kernels/dispatch.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "encoder/cpu/kernels/attention/position_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -58,15 +60,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace runnel::kernels {
 
-HWY_EXPORT(AddAnglesOf);
-HWY_EXPORT(FoldPositionRows);
+RUNNEL_EXPORT(AddAnglesOf);
+RUNNEL_EXPORT(FoldPositionRows);
 
 void AddAngles(const float* a, const float* b, int64_t count, float* sum) {
-  HWY_DYNAMIC_DISPATCH(AddAnglesOf)(a, b, count, sum);
+  RUNNEL_DISPATCH(AddAnglesOf)(a, b, count, sum);
 }
 void FoldPositions(const QueryBiases& biases, const float* positions, int64_t rows, float* keys,
                    int64_t key_stride, float* key_biases) {
-  HWY_DYNAMIC_DISPATCH(FoldPositionRows)(biases, positions, rows, keys, key_stride, key_biases);
+  RUNNEL_DISPATCH(FoldPositionRows)(biases, positions, rows, keys, key_stride, key_biases);
 }
 
 }  // namespace runnel::kernels

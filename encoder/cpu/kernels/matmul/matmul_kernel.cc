@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "encoder/cpu/kernels/amx.h"
+#include "encoder/cpu/kernels/dispatch.h"
 #include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/scratch.h"
@@ -321,8 +322,8 @@ MatmulInput PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
 
 }  // namespace
 
-HWY_EXPORT(MultiplyBlock);
-HWY_EXPORT(MultiplyBlockToBfloat16);
+RUNNEL_EXPORT(MultiplyBlock);
+RUNNEL_EXPORT(MultiplyBlockToBfloat16);
 
 // Calls multiply(first row, number of rows, rows of x, panels) for all rows, a block at a time, in
 // the threads of the step.
@@ -346,7 +347,7 @@ void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
               float* y) {
   ForEachBlock(linear, x, rows,
                [&](int64_t first, int64_t count, const MatmulInput& block, PanelRange panels) {
-                 HWY_DYNAMIC_DISPATCH(MultiplyBlock)
+                 RUNNEL_DISPATCH(MultiplyBlock)
                  (linear, block, count, panels, add, y + first * linear.shape.output_dim);
                });
 }
@@ -360,7 +361,7 @@ void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
       return ForEachBlock(
           linear, x, rows,
           [&](int64_t first, int64_t count, const MatmulInput& block, PanelRange panels) {
-            HWY_DYNAMIC_DISPATCH(MultiplyBlockToBfloat16)
+            RUNNEL_DISPATCH(MultiplyBlockToBfloat16)
             (linear, block, count, panels, y.bfloat16_row(first));
           });
     case MatmulType::kInt8: {  // a row's range is known when all of it is computed

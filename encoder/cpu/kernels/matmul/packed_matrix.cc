@@ -23,14 +23,19 @@ int64_t NumBytes(LinearShape shape, MatmulType type) {
   return NumPanels(shape.output_dim) * kPanelOutputs * PackedRowBytes(shape.input_dim, type);
 }
 
-// Writes the weights of output `n`, whose values are in the form that a matmul multiplies.
-void StoreOutput(const uint8_t* row, int64_t num_bytes, int64_t padded_bytes, int64_t n,
-                 uint8_t* values) {
-  uint8_t* to =
-      values + n / kPanelOutputs * kPanelOutputs * padded_bytes + n % kPanelOutputs * kGroupBytes;
-  for (int64_t byte = 0; byte < num_bytes; byte += kGroupBytes) {
-    std::memcpy(to, row + byte, static_cast<size_t>(std::min(kGroupBytes, num_bytes - byte)));
-    to += kPanelOutputs * kGroupBytes;
+// Between the rows of a panel, so that they do not fall in the same sets of the cache.
+constexpr int64_t kGapBytes = 64;
+
+// Writes a panel, group by group. rows: kPanelOutputs, each of `padded_bytes` in the form that a
+// matmul multiplies, `padded_bytes` + kGapBytes apart.
+void StorePanel(const uint8_t* rows, int64_t padded_bytes, uint8_t* to) {
+  for (int64_t byte = 0; byte < padded_bytes; byte += kGroupBytes) {
+    const uint8_t* group = rows + byte;
+    for (int64_t n = 0; n < kPanelOutputs; ++n) {
+      std::memcpy(to, group, kGroupBytes);
+      group += padded_bytes + kGapBytes;
+      to += kGroupBytes;
+    }
   }
 }
 
@@ -86,25 +91,30 @@ PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type)
     packed.scales.assign(num_outputs, 1.0f);
     packed.column_sums.assign(num_outputs, 0);
   }
-  std::vector<uint8_t> row(static_cast<size_t>(num_bytes));
-  for (int64_t n = 0; n < shape.output_dim; ++n) {
-    const float* from = weight + n * shape.input_dim;
-    switch (type) {
-      case MatmulType::kFloat32:
-        std::memcpy(row.data(), from, row.size());
-        break;
-      case MatmulType::kBfloat16:
-        RoundToBfloat16(from, shape.input_dim, reinterpret_cast<uint16_t*>(row.data()));
-        break;
-      case MatmulType::kInt8: {
-        const Int8Row quantized =
-            Quantize(from, shape.input_dim, reinterpret_cast<int8_t*>(row.data()));
-        packed.scales[static_cast<size_t>(n)] = quantized.scale;
-        packed.column_sums[static_cast<size_t>(n)] = quantized.sum;
-        break;
+  const int64_t row_bytes = padded_bytes + kGapBytes;
+  std::vector<uint8_t> rows(static_cast<size_t>(kPanelOutputs * row_bytes), 0);
+  for (int64_t first = 0; first < shape.output_dim; first += kPanelOutputs) {
+    const int64_t count = std::min(kPanelOutputs, shape.output_dim - first);
+    if (count < kPanelOutputs) std::fill(rows.begin(), rows.end(), 0);
+    for (int64_t n = first; n < first + count; ++n) {
+      const float* from = weight + n * shape.input_dim;
+      uint8_t* row = rows.data() + (n - first) * row_bytes;
+      switch (type) {
+        case MatmulType::kFloat32:
+          std::memcpy(row, from, static_cast<size_t>(num_bytes));
+          break;
+        case MatmulType::kBfloat16:
+          RoundToBfloat16(from, shape.input_dim, reinterpret_cast<uint16_t*>(row));
+          break;
+        case MatmulType::kInt8: {
+          const Int8Row quantized = Quantize(from, shape.input_dim, reinterpret_cast<int8_t*>(row));
+          packed.scales[static_cast<size_t>(n)] = quantized.scale;
+          packed.column_sums[static_cast<size_t>(n)] = quantized.sum;
+          break;
+        }
       }
     }
-    StoreOutput(row.data(), num_bytes, padded_bytes, n, values.get());
+    StorePanel(rows.data(), padded_bytes, values.get() + first * padded_bytes);
   }
   packed.values = values.get();
   packed.owner = values;
