@@ -60,7 +60,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the comparison; returns the exit code."""
     options = parse_arguments(arguments)
     slower = 0
-    print("| model | streams | before, ms | after, ms | after / before |\n| --- | --- | --- | --- | --- |")
+    print("| model | streams | before, ms | after, ms | after / before |")
+    print("| --- | --- | --- | --- | --- |")
     for model in options.model:
         before: Times = {}
         after: Times = {}
@@ -78,7 +79,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         for key, time in before.items():
             ratio = after[key] / time
             slower += ratio > 1 + options.tolerance
-            print(f"| {key[0]} | {key[1]} | {time:.3f} | {after[key]:.3f} | {ratio:.3f} |", flush=True)
+            print(f"| {key[0]} | {key[1]} | {time:.3f} | {after[key]:.3f} | {ratio:.3f} |",
+                  flush=True)
     return 1 if slower else 0
 
 
