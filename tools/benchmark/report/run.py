@@ -1,15 +1,17 @@
 """Runs the benchmark and writes its page. `make bench` calls it after building.
 
     python3 -m tools.benchmark.report.run [--output=docs] [--work_dir=build/benchmark]
-        [--bin=build/bin] [--no_onnx_runtime] [--quick] [--page_only]
+        [--bin=build/bin] [--no_onnx_runtime] [--only=PATTERN] [--quick] [--page_only]
 
 Takes about 40 minutes on an idle machine. --quick takes a minute; it is for tests, with a tiny
 model and meaningless times. Results are kept in results.json in the work folder, from which
---page_only writes the page again.
+--page_only writes the page again. --only measures the sections again in whose titles its regular
+expression is found, and keeps the other sections of the last run.
 """
 
 import argparse
 import os
+import re
 import sys
 from typing import Any, Dict, List, Optional
 
@@ -81,7 +83,7 @@ def measure(args: argparse.Namespace) -> Dict[str, Any]:
     write_model(bench.plan.architecture, SEED, str(bench.model))
     load = os.getloadavg()[0]
     notes: List[str] = []
-    for section in SECTIONS:
+    for section in filter(lambda section: args.only.search(section.title), SECTIONS):
         print(section.title, file=sys.stderr, flush=True)
         try:
             if section.title == onnx_runtime.TITLE and args.no_onnx_runtime:
@@ -91,6 +93,16 @@ def measure(args: argparse.Namespace) -> Dict[str, Any]:
             notes.append(f"{section.title}: not measured: {error}")
     return {"quick": args.quick, "load": load, "machine": bench.machine, "notes": notes,
             "sections": bench.results}
+
+
+def with_earlier(results: Dict[str, Any], earlier: Dict[str, Any]) -> Dict[str, Any]:
+    """New results of some sections in the place of those of an earlier run."""
+    if not earlier or earlier["quick"] != results["quick"]:
+        raise ProgramError("no results of an earlier run of this kind, which --only completes")
+    return {**earlier, **results,
+            "machine": {**earlier["machine"], **results["machine"]},
+            "notes": [*dict.fromkeys(earlier["notes"] + results["notes"])],
+            "sections": {**earlier["sections"], **results["sections"]}}
 
 
 def write_page(results: Dict[str, Any], args: argparse.Namespace) -> None:
@@ -124,11 +136,16 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser = make_parser(str(__doc__), "benchmark")
     parser.add_argument("--no_onnx_runtime", action="store_true",
                         help="neither install nor measure ONNX Runtime")
+    parser.add_argument("--only", type=re.compile, metavar="PATTERN", default=re.compile(""),
+                        help="measure these sections again, and keep the others of the last run")
     args = parser.parse_args(arguments)
     try:
         make_folders(args)
         if not args.page_only:
-            store_results(args, measure(args))
+            measured = measure(args)
+            if args.only.pattern:
+                measured = with_earlier(measured, load_results(args))
+            store_results(args, measured)
         results = load_results(args)
         if not results:
             raise ProgramError(f"{args.work_dir}: no results of an earlier run")
