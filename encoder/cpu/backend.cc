@@ -83,8 +83,9 @@ class CpuBackend final : public EncoderBackend {
     if (std::holds_alternative<UnshiftedPosition>(config.position)) {
       sinusoids_ = std::make_shared<const FrameSinusoids>(config.model_dim);
     }
-    if (const auto* rows = std::get_if<RowsByDistance>(&positions_.layers.at(0).rows)) {
-      if (options.usual_distances) rows->table->Covering(*options.usual_distances);
+    if (options.usual_distances && !positions_.layers.empty()) {
+      const auto* rows = std::get_if<RowsByDistance>(&positions_.layers[0].rows);
+      if (rows != nullptr) rows->table->Covering(*options.usual_distances);
     }
   }
 
