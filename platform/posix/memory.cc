@@ -37,11 +37,14 @@ void PreferHugePages([[maybe_unused]] void* begin, [[maybe_unused]] size_t size)
 
 // The weights of a model file are packed one after the other. Without this, glibc raises the limit
 // of blocks that have memory of their own with the first such block; the packed weights then fall
-// between the plain ones, and both stay.
+// between the plain ones, and both stay. With a fixed limit, glibc no longer adapts how much free
+// memory the heap may end with: the rows of each step would go back to the system and be cleared
+// again.
 void ReturnLargeBlocks() {
 #ifdef __GLIBC__
-  constexpr int kBytes = 1 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, kBytes);
+  constexpr int kLargeBytes = 1 << 20, kFreeBytes = 4 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBytes);
+  ::mallopt(M_TRIM_THRESHOLD, kFreeBytes);
 #endif
 }
 
