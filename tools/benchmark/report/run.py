@@ -96,11 +96,10 @@ def measure(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def with_earlier(results: Dict[str, Any], earlier: Dict[str, Any]) -> Dict[str, Any]:
-    """New results of some sections in the place of those of an earlier run."""
+    """New results of some sections in the place of those of an earlier run, whose machine stays."""
     if not earlier or earlier["quick"] != results["quick"]:
         raise ProgramError("no results of an earlier run of this kind, which --only completes")
-    return {**earlier, **results,
-            "machine": {**earlier["machine"], **results["machine"]},
+    return {**earlier,
             "notes": [*dict.fromkeys(earlier["notes"] + results["notes"])],
             "sections": {**earlier["sections"], **results["sections"]}}
 
