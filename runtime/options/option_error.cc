@@ -53,7 +53,7 @@ std::string PlainOption(const std::string& name, const std::string& value) {
 
 std::string FlagOption(const std::string& name, const std::string& value) {
   const OptionInfo* const option = FindInfo(name);
-  const std::string flag = "--" + (option == nullptr ? name : option->flag_name());
+  std::string flag = "--" + (option == nullptr ? name : option->flag_name());
   if (value.empty()) return flag;
   if (option != nullptr && !option->truth_names.empty()) {
     return flag + "=" + option->truth_names[value == "true" ? 1 : 0];
