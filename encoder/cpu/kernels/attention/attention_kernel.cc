@@ -144,6 +144,12 @@ struct Columns {
   HWY_INLINE int64_t num_before() const { return std::clamp<int64_t>(begin - named, 0, num_named); }
 };
 
+// The rows of a right matrix that lie anywhere. One type, so that their products are compiled once.
+struct RowPointers {
+  const float* const* rows;
+  HWY_INLINE const float* operator()(int64_t row) const { return rows[row]; }
+};
+
 // One chunk, head by head, a few queries at a time. All sums over keys or dimensions run in order,
 // whatever the tiles are, and lanes are keys or dimensions, never queries.
 class ChunkAttention {
@@ -345,9 +351,8 @@ class ChunkAttention {
   void AddValues(int64_t head, int64_t first, int64_t count) {
     const int64_t offset = head * heads_.head_dim;
     const int64_t head_dim = heads_.head_dim;
-    const float* const* values = values_;
-    tile::Multiply(count, {scores_, key_stride_}, [=](int64_t key) HWY_ATTR { return values[key]; },
-                   rows_.num_keys, head_dim, {rows_.context + first * width_ + offset, width_});
+    tile::Multiply(count, {scores_, key_stride_}, RowPointers{values_}, rows_.num_keys, head_dim,
+                   {rows_.context + first * width_ + offset, width_});
   }
 
   // Weights are summed per distance first; then the sums are multiplied with the rows.
@@ -368,9 +373,11 @@ class ChunkAttention {
     }
     const float* rows = table.rows + used.begin * heads_.head_dim;
     const int64_t head_dim = heads_.head_dim;
-    tile::Multiply(count, {distance_weights_, position_stride_},
-                   [=](int64_t row) HWY_ATTR { return rows + row * head_dim; }, num_used, head_dim,
-                   {distance_context_, query_stride_});
+    Scratch scratch;
+    auto* pointers = scratch.Take<const float*>(num_used);
+    for (int64_t row = 0; row < num_used; ++row) pointers[row] = rows + row * head_dim;
+    tile::Multiply(count, {distance_weights_, position_stride_}, RowPointers{pointers}, num_used,
+                   head_dim, {distance_context_, query_stride_});
     for (int64_t i = 0; i < count; ++i) {
       float* context = rows_.context + (first + i) * width_ + offset;
       ScaleAndAdd(context, 1.0f, distance_context_ + i * query_stride_, head_dim, context);
