@@ -1,5 +1,5 @@
 // Calls the version of a kernel that was compiled for the instruction set in use. Highway's own
-// dispatch would need its library, and asks the processor again.
+// dispatch needs its library, which measures a timer for 3 ms whenever a program starts.
 //
 // In a source that Highway includes once per set of instructions, under #if HWY_ONCE:
 //   RUNNEL_EXPORT(Function);                 for a function of HWY_NAMESPACE

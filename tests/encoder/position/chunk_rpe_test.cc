@@ -3,9 +3,18 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "encoder/encoder.h"
+#include "encoder/position/distances.h"
+#include "encoder/rows.h"
+#include "tests/support/arithmetic.h"
+#include "tests/support/matrices.h"
 #include "tests/support/pair_formula.h"
+#include "tests/support/playback.h"
+#include "tests/support/random_encoder.h"
 
 namespace runnel {
 namespace {
@@ -63,6 +72,29 @@ TEST(ChunkRpeTest, IsTheFormulaWithABiasOfThePositions) {
   ExpectAttentionIs(R"({"scheme": "chunk_rpe", "linear_pos_bias": true,
                         "query_scaling": "after_bias", "table_order": "ascending"})",
                     Formula({true, false}));
+}
+
+// The table of the usual distances, those of other chunks, and one that grows from there.
+TEST(ChunkRpeTest, DistancesFromTheStartChangeNoResult) {
+  constexpr uint64_t kSeed = 11;
+  for (const char* position :
+       {R"({"scheme": "chunk_rpe", "linear_pos_bias": true, "query_scaling": "after_bias",
+            "table_order": "descending"})",
+        R"({"scheme": "bounded_rpe", "linear_pos_bias": false, "query_scaling": "after_bias",
+            "table_order": "ascending", "radius": 6})"}) {
+    const EncoderConfig config = testing::SmallConfig(position);
+    const Matrix features = testing::RandomFeatures(config, 300, kSeed);
+    testing::Arithmetic prepared = testing::CpuArithmetic();
+    prepared.cpu->usual_distances = DistancesBetween(8, 4, 12);
+    const Encoder with = testing::RandomEncoder(config, prepared, kSeed);
+    const Encoder without = testing::RandomEncoder(config, testing::CpuArithmetic(), kSeed);
+    for (const auto& [chunk_size, left_context] : {std::pair(4, 8), {3, 5}, {9, 30}, {4, -1}}) {
+      EXPECT_TRUE(
+          testing::EqualBits(testing::RunAlone(with, features, chunk_size, left_context),
+                             testing::RunAlone(without, features, chunk_size, left_context)))
+          << position << ", C=" << chunk_size << " M=" << left_context;
+    }
+  }
 }
 
 TEST(BoundedRpeTest, IsTheFormula) {

@@ -11,7 +11,6 @@
 namespace runnel::kernels {
 namespace {
 
-// Before any test: limits the kernels of all tests of this program.
 const InstructionSet& used = UsedInstructionSet();
 
 TEST(InstructionSetTest, IsNotAboveTheOneThatWasAskedFor) {
@@ -22,6 +21,16 @@ TEST(InstructionSetTest, IsNotAboveTheOneThatWasAskedFor) {
   if (wanted != nullptr) {
     EXPECT_LE(place - names.begin(), std::find(names.begin(), names.end(), wanted) - names.begin());
   }
+}
+
+TEST(InstructionSetTest, KernelsAreThoseOfItsName) {
+  const auto begins = [](const std::string& begin) { return used.name.rfind(begin, 0) == 0; };
+  const KernelVersion expected = begins("avx512") || begins("amx") ? KernelVersion::kAvx512
+                                 : begins("avx2")                  ? KernelVersion::kAvx2
+                                 : begins("sse4")                  ? KernelVersion::kSse4
+                                 : begins("ssse3")                 ? KernelVersion::kSsse3
+                                                                   : KernelVersion::kBaseline;
+  EXPECT_EQ(used.version, expected);
 }
 
 TEST(InstructionSetTest, RowsOfEightBitsNeedSumsThatHoldThem) {
