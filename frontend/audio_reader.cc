@@ -100,6 +100,7 @@ class AudioReader::Impl {
 
   const SF_INFO& info() const { return info_; }
   bool length_known() const { return length_known_; }
+  const std::string& name() const { return name_; }
   std::optional<int64_t> announced_samples() const { return announced_samples_; }
 
   size_t Read(float* samples, size_t max_samples) {
@@ -415,6 +416,8 @@ AudioReader AudioReader::FromBytes(std::string_view bytes, const std::string& na
 AudioReader::~AudioReader() = default;
 AudioReader::AudioReader(AudioReader&&) noexcept = default;
 AudioReader& AudioReader::operator=(AudioReader&&) noexcept = default;
+
+const std::string& AudioReader::name() const { return impl_->name(); }
 
 int AudioReader::sample_rate_hz() const { return impl_->info().samplerate; }
 

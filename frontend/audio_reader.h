@@ -72,6 +72,8 @@ class AudioReader {
   AudioReader(AudioReader&&) noexcept;
   AudioReader& operator=(AudioReader&&) noexcept;
 
+  // As messages have it: the path, or "standard input".
+  const std::string& name() const;
   int sample_rate_hz() const;
   int num_channels() const;
 

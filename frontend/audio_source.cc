@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "frontend/resampler.h"
@@ -76,6 +77,17 @@ std::optional<double> AudioSource::announced_s() const {
 
 double AudioSource::seconds_read() const {
   return static_cast<double>(input_samples_) / reader_.sample_rate_hz();
+}
+
+std::string AudioSource::CutOffMessage() const {
+  const double announced = announced_s().value_or(0);
+  if (announced <= seconds_read()) return "";
+  // Enough digits to see the difference.
+  const int digits = announced - seconds_read() < 0.01 ? 6 : 2;
+  char text[128];
+  std::snprintf(text, sizeof(text), "ends after %.*f s, its header announces %.*f s", digits,
+                seconds_read(), digits, announced);
+  return reader_.name() + ": " + text;
 }
 
 }  // namespace runnel

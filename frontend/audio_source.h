@@ -48,6 +48,10 @@ class AudioSource {
   // Duration of the input read so far.
   double seconds_read() const;
 
+  // When all is read: for a recording that was cut off "a.wav: ends after 0.56 s, its header
+  // announces 1.76 s", otherwise empty.
+  std::string CutOffMessage() const;
+
  private:
   AudioReader reader_;
   std::unique_ptr<Resampler> resampler_;

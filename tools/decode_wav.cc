@@ -75,8 +75,8 @@ constexpr char kUsage[] =
 It reads WAV, FLAC, MP3, MP4, M4A, WebM, Ogg, AAC, AMR and the other formats of libsndfile, at any
 sample rate from 1 kHz. Results are written in the order of the input; logs and a summary go to
 standard error. A file that cannot be decoded is reported there and left out of the results. A file
-that was cut off is decoded as far as it goes, and reported there if it is WAV (RIFF, RF64), MP3, MP4
-or WebM whose header has the length.
+that was cut off is decoded as far as it goes, and reported there if its header has the length. A
+FLAC or CAF file that was cut off cannot be decoded.
 The first Ctrl-C while standard input is read ends the audio, the second one the program. A killed
 run that is resumed with --resume gives the same output file as an uninterrupted one. With
 --endpointing the utterances of a recording are written as soon as they end; memory does not grow

@@ -104,6 +104,9 @@ class Transcription : public SessionListener {
   }
 
   void OnEnd(const SessionResult& result) override {
+    if (!reader_.cut_off_message().empty()) {
+      console_->Info(reader_.cut_off_message());
+    }
     if (result.is_success) {
       has_succeeded_ = true;
       if (!has_written_) output_->Put(TextLine(recording_.id, result.text));

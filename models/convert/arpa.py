@@ -15,7 +15,8 @@ from models.convert.programs import COMMAND, find_program
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; returns the exit code of compile_lm, which reports result or error."""
     parser = argparse.ArgumentParser(
-        prog=COMMAND, description="Compiles an n-gram language model from ARPA text.")
+        prog=COMMAND, description="Compiles an n-gram language model from ARPA text.",
+        allow_abbrev=False)
     parser.add_argument("family", choices=("arpa",))
     parser.add_argument("source", help="ARPA text")
     parser.add_argument("--output", required=True, help="compiled language model to write")

@@ -32,7 +32,7 @@ _IMPORTERS = {"wenet": wenet, "nemo": nemo, "espnet": espnet, "icefall": icefall
 
 def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     """Parses the command line; exits with status 2 if it is wrong."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=_DESCRIPTION,
+    parser = argparse.ArgumentParser(prog=COMMAND, description=_DESCRIPTION, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=tuple(_IMPORTERS))
     parser.add_argument("source", type=pathlib.Path, help="file or folder to convert")

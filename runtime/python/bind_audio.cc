@@ -100,6 +100,18 @@ None: all that are left.)")
             return self.With([](auto& audio) { return audio.seconds_read(); });
           },
           "Seconds of the input read so far.")
+      .Property(
+          "announced_s",
+          [](LockedSource& self) {
+            return self.With([](auto& audio) { return audio.announced_s(); });
+          },
+          "Seconds that the header announces; None if it announces none.")
+      .Property(
+          "cut_off_message",
+          [](LockedSource& self) {
+            return self.With([](auto& audio) { return audio.CutOffMessage(); });
+          },
+          "When all is read: how much of a recording that was cut off is missing; otherwise empty.")
       .AddTo(module);
   AddFunction(module, "resample", kCall<&Resample>, {"samples", "in_rate_hz", "out_rate_hz"},
               R"(Converts samples, (n,) float32 in [-1, 1] or int16, to another rate.

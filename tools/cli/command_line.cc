@@ -83,9 +83,10 @@ std::string Wrap(const std::string& text, size_t indent) {
 
 void SetFlag(const gflags::CommandLineFlagInfo& flag, const std::string& value) {
   if (gflags::SetCommandLineOption(flag.name.c_str(), value.c_str()).empty()) {
-    throw std::invalid_argument(
-        "--" + flag.name + " is '" + value + "', expected " +
-        (flag.type == "bool" ? "true or false" : "a value of type " + flag.type));
+    throw std::invalid_argument("--" + flag.name + " is '" + value + "', expected " +
+                                (flag.type == "bool"     ? "true or false"
+                                 : flag.type == "double" ? "a number"
+                                                         : "an integer"));
   }
 }
 
@@ -119,6 +120,13 @@ CommandLineAction ParseCommandLine(const ToolInfo& tool,
     if (argument == "--version" || argument == "-version") return CommandLineAction::kVersion;
   }
   const std::vector<gflags::CommandLineFlagInfo> flags = FlagsOf(tool);
+  std::set<std::string> given;
+  const auto take = [&given](const gflags::CommandLineFlagInfo& flag, const std::string& value) {
+    if (!given.insert(flag.name).second) {
+      throw std::invalid_argument("--" + flag.name + " is given twice, expected once");
+    }
+    SetFlag(flag, value);
+  };
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     if (argument.size() < 2 || argument[0] != '-') {
@@ -131,18 +139,18 @@ CommandLineAction ParseCommandLine(const ToolInfo& tool,
     if (flag == nullptr && equals == std::string::npos && name.compare(0, 2, "no") == 0) {
       flag = Find(flags, name.substr(2));
       if (flag != nullptr && flag->type == "bool") {
-        SetFlag(*flag, "false");
+        take(*flag, "false");
         continue;
       }
       flag = nullptr;
     }
     if (flag == nullptr) throw std::invalid_argument("unknown flag --" + name);
     if (equals != std::string::npos) {
-      SetFlag(*flag, argument.substr(equals + 1));
+      take(*flag, argument.substr(equals + 1));
     } else if (flag->type == "bool") {
-      SetFlag(*flag, "true");
+      take(*flag, "true");
     } else if (i + 1 < arguments.size()) {
-      SetFlag(*flag, arguments[++i]);
+      take(*flag, arguments[++i]);
     } else {
       throw std::invalid_argument("--" + name + " has no value");
     }
@@ -166,7 +174,7 @@ void RequireFlag(const std::string& name, const std::string& expected) {
 void RequireEither(const std::string& first, const std::string& second) {
   const auto is_set = [](const std::string& name) {
     const auto flag = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
-    return flag.current_value != flag.default_value;
+    return !flag.is_default && !flag.current_value.empty();
   };
   const bool both = is_set(first);
   if (both != is_set(second)) return;

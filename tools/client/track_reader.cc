@@ -31,7 +31,8 @@ struct TrackReader::State {
 
   AudioSource source;  // used by the thread
   std::thread thread;
-  std::shared_ptr<AudioTrack> track;  // used in the loop
+  std::shared_ptr<AudioTrack> track;  // used in the loop, as what follows
+  std::string cut_off_message;
   std::function<void()> on_audio;
   std::function<void(const std::string&)> on_error;
   std::mutex mutex;
@@ -49,11 +50,14 @@ void ReadAll(const std::shared_ptr<State>& state, size_t packet_samples) {
       packet.resize(state->source.Read(packet.data(), packet.size()));
       const bool is_end = packet.size() < packet_samples;
       State* const raw = state.get();
-      const bool is_wanted = state->Post(state, [raw, packet = std::move(packet), is_end] {
-        raw->track->Append(packet);
-        if (is_end) raw->track->SetComplete();
-        raw->on_audio();
-      });
+      std::string cut_off_message = is_end ? state->source.CutOffMessage() : "";
+      const bool is_wanted = state->Post(
+          state, [raw, packet = std::move(packet), is_end, message = std::move(cut_off_message)] {
+            raw->track->Append(packet);
+            raw->cut_off_message = message;
+            if (is_end) raw->track->SetComplete();
+            raw->on_audio();
+          });
       if (is_end || !is_wanted) return;
     }
   } catch (const std::exception& error) {
@@ -89,6 +93,8 @@ TrackReader::~TrackReader() {
   }
   if (state_->thread.joinable()) state_->thread.join();
 }
+
+const std::string& TrackReader::cut_off_message() const { return state_->cut_off_message; }
 
 std::shared_ptr<const AudioTrack> TrackReader::track() const { return state_->track; }
 

@@ -29,6 +29,9 @@ class TrackReader {
 
   std::shared_ptr<const AudioTrack> track() const;
 
+  // AudioSource::CutOffMessage, when the track is complete.
+  const std::string& cut_off_message() const;
+
  private:
   struct State;
   const std::shared_ptr<State> state_;

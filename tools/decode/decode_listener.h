@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "runtime/result.h"
@@ -14,9 +13,7 @@ namespace runnel {
 // The audio of a recording that was decoded to its end.
 struct DecodedAudio {
   double seconds = 0;
-  // According to the file's header, if it has a length. More than `seconds` if the file was cut
-  // off.
-  std::optional<double> announced_seconds;
+  std::string cut_off_message;  // AudioSource::CutOffMessage
 };
 
 // `index` is the position of a recording in the list. Methods are called by several threads at

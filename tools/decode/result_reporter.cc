@@ -1,6 +1,5 @@
 #include "tools/decode/result_reporter.h"
 
-#include "tools/cli/decimal.h"
 #include "tools/decode/formats/lines.h"
 
 namespace runnel {
@@ -32,14 +31,7 @@ void ResultReporter::OnUtterance(size_t index, const Utterance& utterance) {
 
 void ResultReporter::OnEnd(size_t index, const DecodedAudio& audio) {
   console_->SetStatus("");
-  const Recording& recording = recordings_[index];
-  if (audio.announced_seconds.value_or(0) > audio.seconds) {
-    // Enough digits to see the difference.
-    const int digits = *audio.announced_seconds - audio.seconds < 0.01 ? 6 : 2;
-    console_->Info((recording.path == "-" ? "standard input" : recording.path) + ": ends after " +
-                   Decimal(audio.seconds, digits) + " s, its header announces " +
-                   Decimal(*audio.announced_seconds, digits) + " s");
-  }
+  if (!audio.cut_off_message.empty()) console_->Info(audio.cut_off_message);
   sink_->Append(index, FormatterOf(index)->Finish(audio.seconds));
   sink_->Complete(index);
   formatters_[index].reset();

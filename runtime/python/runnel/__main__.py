@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from typing import Dict, List, NoReturn, Optional
+import warnings
+from typing import Any, Dict, List, NoReturn, Optional, Union
 
 from runnel import converting
 from runnel.errors import DataError
@@ -26,9 +27,11 @@ _EXPECTED = {
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runnel", description=_DESCRIPTION,
+                                     allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    transcribe = commands.add_parser("transcribe", help="write the text of recordings")
+    transcribe = commands.add_parser("transcribe", allow_abbrev=False,
+                                     help="write the text of recordings")
     transcribe.add_argument("model", help="model file")
     transcribe.add_argument("audio", nargs="+", help="audio files")
     transcribe.add_argument("--precision", default="default")
@@ -46,6 +49,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _transcribe(arguments: argparse.Namespace) -> int:
+    def show(message: Union[Warning, str], *_: Any, **__: Any) -> None:
+        _report(message)
+
+    warnings.simplefilter("always")
+    warnings.showwarning = show
     options = vars(arguments)
     del options["command"]
     audio: List[str] = options.pop("audio")
@@ -61,7 +69,7 @@ def _transcribe(arguments: argparse.Namespace) -> int:
     return 1 if num_failed else 0
 
 
-def _report(error: Exception) -> None:
+def _report(error: Union[Exception, Warning, str]) -> None:
     print(f"runnel: {error}", file=sys.stderr)
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from runnel import _runnel
 from runnel.options import ModelOptions, Path, StreamOptions
 from runnel.results import Result
-from runnel.transcription import (check_audio, is_one, progress_bar, recordings_of,
-                                  transcribe)
+from runnel.transcription import (check_audio, is_one, progress_bar, recordings_of, transcribe,
+                                  warn_if_cut_off)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -156,7 +156,10 @@ class Model(_runnel.Model):
             if sample_rate_hz is None or sample_rate_hz == self.sample_rate_hz:
                 return audio
             return _runnel.resample(audio, sample_rate_hz, self.sample_rate_hz)
-        return _runnel.AudioSource(audio, self.sample_rate_hz, channel).read()
+        source = _runnel.AudioSource(audio, self.sample_rate_hz, channel)
+        samples = source.read()
+        warn_if_cut_off(source)
+        return samples
 
 
 load = Model  # runnel.load("model.pt")

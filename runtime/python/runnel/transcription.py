@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import queue
 import threading
+import warnings
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence,
                     Tuple, Union)
 
@@ -42,6 +43,12 @@ def check_audio(audio: Any, sample_rate_hz: Optional[int], channel: int) -> None
         raise ValueError("channel is given for an array, expected it for files only")
 
 
+def warn_if_cut_off(source: _runnel.AudioSource) -> None:
+    """Warns if a recording, all of which is read, ends before its header says."""
+    if source.cut_off_message:
+        warnings.warn(source.cut_off_message, RuntimeWarning, stacklevel=2)
+
+
 class _Recording:
     """A recording that is being decoded."""
 
@@ -62,6 +69,7 @@ class _Recording:
     def _file_blocks(self, source: _runnel.AudioSource, size: int) -> Iterator[Any]:
         while len(block := source.read(size)):
             yield block
+        warn_if_cut_off(source)
         self._duration_s = source.seconds_read
 
     def _array_blocks(self, samples: Any, rate_hz: int) -> Iterator[Any]:

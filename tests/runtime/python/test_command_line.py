@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from audio_files import audio_file
 from installed_runnel import ENVIRONMENT, PACKAGE, PYTHON, VENV, run_python
 from tool_runner import DIGITS, ROOT, SAMPLES, TINY_MODEL, succeed
 
@@ -41,6 +43,15 @@ def test_a_file_that_fails_harms_no_other(tmp_path):
     errors = done.stderr.splitlines()
     assert len(errors) == 2 and "bad.wav" in errors[0] and "no_such.wav" in errors[1]
     assert all(line.startswith("runnel: ") for line in errors)
+
+
+def test_a_recording_that_was_cut_off_is_named(tmp_path):
+    path = tmp_path / "cut.wav"
+    content = audio_file(np.zeros(4 * 16000), 16000, "WAV", "PCM_16")
+    path.write_bytes(content[:44 + 2 * 32000])
+    done = run_python("-m", "runnel", "transcribe", MODEL, path)
+    assert done.returncode == 0
+    assert done.stderr == f"runnel: {path}: ends after 2.00 s, its header announces 4.00 s\n"
 
 
 @pytest.mark.parametrize("arguments, status, expected", [

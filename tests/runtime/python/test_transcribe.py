@@ -1,6 +1,7 @@
 """Recordings give the results of decode_wav, alone, in lists, as files and as arrays."""
 
 import dataclasses
+import re
 import sys
 import types
 
@@ -163,6 +164,21 @@ def test_a_recording_that_fails_harms_no_other(tmp_path, threads, batch_streams)
             assert outcome == model.transcribe(audio[i])
     with pytest.raises(FileNotFoundError):
         model.transcribe(audio, batch_streams=batch_streams)
+
+
+def test_a_recording_that_was_cut_off_is_named(model, tmp_path):
+    path = tmp_path / "cut.wav"
+    write_audio(path, seconds=4.0)
+    path.write_bytes(path.read_bytes()[:44 + 2 * 32000])
+    expected = re.escape(f"{path}: ends after 2.00 s, its header announces 4.00 s")
+    with pytest.warns(RuntimeWarning, match=f"^{expected}$"):
+        assert model.transcribe(path).duration_s == 2.0
+    with pytest.warns(RuntimeWarning, match=f"^{expected}$"):
+        model.log_probs(path)
+    source = runnel.AudioSource(path, model.sample_rate_hz)
+    assert source.announced_s == 4.0
+    source.read()
+    assert source.seconds_read == 2.0
 
 
 def test_results_come_before_the_end_of_the_list(tmp_path):

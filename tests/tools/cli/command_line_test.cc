@@ -97,9 +97,8 @@ TEST_F(CommandLineTest, NamesWhatIsWrong) {
   EXPECT_EQ(ParseError({"--no_such_flag=1"}), "unknown flag --no_such_flag");
   EXPECT_EQ(ParseError({"--notest_count"}), "unknown flag --notest_count");
   EXPECT_EQ(ParseError({"--test_count"}), "--test_count has no value");
-  EXPECT_EQ(ParseError({"--test_count=1.5"}),
-            "--test_count is '1.5', expected a value of type int32");
-  EXPECT_EQ(ParseError({"--test_count="}), "--test_count is '', expected a value of type int32");
+  EXPECT_EQ(ParseError({"--test_count=1.5"}), "--test_count is '1.5', expected an integer");
+  EXPECT_EQ(ParseError({"--test_count="}), "--test_count is '', expected an integer");
   EXPECT_EQ(ParseError({"--test_loud=perhaps"}),
             "--test_loud is 'perhaps', expected true or false");
   EXPECT_TRUE(Contains(ParseError({"a.wav"}), "unexpected argument 'a.wav'"));
@@ -110,6 +109,15 @@ TEST_F(CommandLineTest, NamesWhatIsWrong) {
 TEST_F(CommandLineTest, FlagsOfLibrariesAreUnknown) {
   EXPECT_EQ(ParseError({"--flagfile=x"}), "unknown flag --flagfile");
   EXPECT_EQ(ParseError({"--undefok=x"}), "unknown flag --undefok");
+}
+
+TEST_F(CommandLineTest, AFlagIsGivenOnce) {
+  EXPECT_EQ(ParseError({"--test_name=a", "--test_name=b"}),
+            "--test_name is given twice, expected once");
+  EXPECT_EQ(ParseError({"--test_count", "4", "--test_count=4"}),
+            "--test_count is given twice, expected once");
+  EXPECT_EQ(ParseError({"--test_exact", "--notest_exact"}),
+            "--test_exact is given twice, expected once");
 }
 
 TEST_F(CommandLineTest, HelpListsTheToolsOwnFlags) {

@@ -9,8 +9,8 @@ import pytest
 import soundfile
 
 from optional_parts import HAS_REFERENCE, needs_pytorch
-from tool_runner import (FAILURE, ROOT, SAMPLES, TINY_MODEL, error_line, model_text, run, succeed,
-                         write_audio)
+from tool_runner import (FAILURE, ROOT, SAMPLES, SUCCESS, TINY_MODEL, error_line, model_text, run,
+                         succeed, write_audio)
 
 WAV = SAMPLES / "rms_phone_number.flac"
 MODEL = f"--model={TINY_MODEL}"
@@ -95,6 +95,18 @@ def test_too_short_for_a_frame(tmp_path):
     write_audio(tmp_path / "short.wav", seconds=0.05)
     frames = dump("dump_encoder", tmp_path / "y.npy", MODEL, f"--wav={tmp_path / 'short.wav'}")
     assert frames.shape == (0, 16)
+
+
+def test_cut_off_audio_is_named(tmp_path):
+    recording = tmp_path / "cut.wav"
+    write_audio(recording, seconds=4.0)
+    recording.write_bytes(recording.read_bytes()[:44 + 2 * 32000])
+    for tool in "dump_features", "dump_encoder":
+        done = run(tool, f"--model={TINY_MODEL}", f"--wav={recording}",
+                   f"--output={tmp_path / 'rows.npy'}")
+        assert done.returncode == SUCCESS
+        assert (f"{tool}: {recording}: ends after 2.00 s, its header announces 4.00 s"
+                in done.stderr.splitlines())
 
 
 def test_bad_features(tmp_path, features):

@@ -3,7 +3,6 @@
 #define RUNNEL_TOOLS_DECODE_INPUT_STREAM_INPUT_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "runtime/model.h"
@@ -24,8 +23,8 @@ class StreamInput {
 
   // Of audio read so far.
   virtual double seconds_read() const = 0;
-  // What the file says of its length; none if it does not.
-  virtual std::optional<double> announced_s() const = 0;
+  // As AudioSource has it.
+  virtual std::string CutOffMessage() const = 0;
 };
 
 // channel: of audio, counted from 0; -1: the mean of all. Throws std::runtime_error when the file
