@@ -90,6 +90,10 @@ void SetFlag(const gflags::CommandLineFlagInfo& flag, const std::string& value) 
   }
 }
 
+// Flags of recordings, of which the last one would hide the others. Of another flag the last one
+// counts: services add flags to those that they have.
+const std::set<std::string> kGivenOnce = {"features", "wav", "wav_scp"};
+
 }  // namespace
 
 ToolInfo Renamed(ToolInfo tool, const std::string& name) {
@@ -122,7 +126,7 @@ CommandLineAction ParseCommandLine(const ToolInfo& tool,
   const std::vector<gflags::CommandLineFlagInfo> flags = FlagsOf(tool);
   std::set<std::string> given;
   const auto take = [&given](const gflags::CommandLineFlagInfo& flag, const std::string& value) {
-    if (!given.insert(flag.name).second) {
+    if (!given.insert(flag.name).second && kGivenOnce.count(flag.name) > 0) {
       throw std::invalid_argument("--" + flag.name + " is given twice, expected once");
     }
     SetFlag(flag, value);

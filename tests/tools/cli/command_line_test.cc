@@ -111,13 +111,11 @@ TEST_F(CommandLineTest, FlagsOfLibrariesAreUnknown) {
   EXPECT_EQ(ParseError({"--undefok=x"}), "unknown flag --undefok");
 }
 
-TEST_F(CommandLineTest, AFlagIsGivenOnce) {
-  EXPECT_EQ(ParseError({"--test_name=a", "--test_name=b"}),
-            "--test_name is given twice, expected once");
-  EXPECT_EQ(ParseError({"--test_count", "4", "--test_count=4"}),
-            "--test_count is given twice, expected once");
-  EXPECT_EQ(ParseError({"--test_exact", "--notest_exact"}),
-            "--test_exact is given twice, expected once");
+TEST_F(CommandLineTest, OfAFlagThatIsGivenAgainTheLastValueCounts) {
+  Parse({"--test_name=a", "--test_count", "4", "--test_exact", "--test_name=b", "--notest_exact"});
+  EXPECT_EQ(FLAGS_test_name, "b");
+  EXPECT_EQ(FLAGS_test_count, 4);
+  EXPECT_FALSE(FLAGS_test_exact);
 }
 
 TEST_F(CommandLineTest, HelpListsTheToolsOwnFlags) {

@@ -268,7 +268,7 @@ def test_what_was_cut_off_is_named(server, tmp_path):
     recording = tmp_path / "cut.wav"
     soundfile.write(recording, np.zeros(4 * 16000), 16000, "PCM_16")
     recording.write_bytes(recording.read_bytes()[:44 + 2 * 32000])
-    done = run("stream_client", f"--server={address(server)}", f"--wav={recording}")
+    done = run("stream_client", address(server), f"--wav={recording}")
     assert done.returncode == SUCCESS
     assert (f"stream_client: {recording}: ends after 2.00 s, its header announces 4.00 s"
             in done.stderr.splitlines())

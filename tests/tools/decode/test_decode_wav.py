@@ -235,6 +235,13 @@ def test_truncated_wav_is_decoded_as_far_as_it_goes_and_named(tmp_path):
     assert piped.stdout.decode() == done.stdout.splitlines(True)[0].replace("half", "stdin")
 
 
+@pytest.mark.parametrize("name", ["wav", "wav_scp"])
+def test_recordings_in_two_flags_are_refused(name):
+    path = f"--{name}={SAMPLES / 'wav.scp'}"
+    assert error_line(run("decode_wav", MODEL, path, path), USAGE).startswith(
+        f"decode_wav: --{name} is given twice, expected once")
+
+
 def test_truncated_files_of_other_formats_are_named(tmp_path):
     names = []
     for kind in "AIFF", "AU", "W64", "VOC", "NIST":
