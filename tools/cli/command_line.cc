@@ -6,8 +6,11 @@
 #include <cctype>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <string_view>
 
 namespace runnel {
 namespace {
@@ -92,7 +95,7 @@ void SetFlag(const gflags::CommandLineFlagInfo& flag, const std::string& value) 
 
 // Flags of recordings, of which the last one would hide the others. Of another flag the last one
 // counts: services add flags to those that they have.
-const std::set<std::string> kGivenOnce = {"features", "wav", "wav_scp"};
+constexpr std::string_view kGivenOnce[] = {"features", "wav", "wav_scp"};
 
 }  // namespace
 
@@ -126,7 +129,9 @@ CommandLineAction ParseCommandLine(const ToolInfo& tool,
   const std::vector<gflags::CommandLineFlagInfo> flags = FlagsOf(tool);
   std::set<std::string> given;
   const auto take = [&given](const gflags::CommandLineFlagInfo& flag, const std::string& value) {
-    if (!given.insert(flag.name).second && kGivenOnce.count(flag.name) > 0) {
+    const bool is_again = !given.insert(flag.name).second;
+    if (is_again && std::find(std::begin(kGivenOnce), std::end(kGivenOnce), flag.name) !=
+                        std::end(kGivenOnce)) {
       throw std::invalid_argument("--" + flag.name + " is given twice, expected once");
     }
     SetFlag(flag, value);
