@@ -12,6 +12,8 @@ without_libtorch() {
 
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 cd "$(dirname "$0")/../../.."
+# As every Debian has it.
+echo '127.0.0.1 localhost' >>/etc/hosts
 git config --global --add safe.directory "$PWD"
 # The packages by themselves, so that the time is that of the build.
 tools/install_packages.sh build
