@@ -36,7 +36,7 @@ wheel_packages=("${python_packages[@]}" patchelf)
 minimal_packages=(
   "${wheel_packages[@]}" mypy python3-scipy python3-soundfile
   python3-yaml python3-pytest python3-matplotlib python3-onnx libbenchmark-dev
-  chromium ffmpeg haproxy irstlm parallel python3-grpcio python3-protobuf python3-requests
+  chromium curl ffmpeg haproxy irstlm parallel python3-grpcio python3-protobuf python3-requests
   python3-websockets redis-server redis-tools
 )
 test_packages=("${reference_packages[@]}" "${minimal_packages[@]}" python3-torch python3-torchaudio)
