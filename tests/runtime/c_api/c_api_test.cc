@@ -79,7 +79,7 @@ TEST(CApiModelTest, OptionsOutOfRangeAreNamed) {
 TEST(CApiModelTest, PrecisionsAreModelsOfTheirOwn) {
   runnel_model_options options;
   runnel_model_options_init(&options, sizeof options);
-  options.precision = RUNNEL_FLOAT64;
+  options.precision = RUNNEL_INT8;
   runnel_model* loaded = nullptr;
   Succeed([&](runnel_error* error) {
     return runnel_model_load(DigitsFile("digits.pt").c_str(), &options, &loaded, error);

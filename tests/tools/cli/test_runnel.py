@@ -9,6 +9,7 @@ from typing import List, Tuple
 
 import pytest
 
+from optional_parts import needs_pytorch
 from tool_runner import (BIN, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, error_line, run,
                          succeed, without_sanitizers)
 
@@ -37,7 +38,9 @@ def test_version():
     assert succeed("runnel", "decode", "--version") == f"runnel decode (Runnel) {version}\n"
 
 
-@pytest.mark.parametrize("name, program", commands())
+@pytest.mark.parametrize("name, program", [
+    pytest.param(*command, marks=needs_pytorch if command[1] == "convert.py" else [])
+    for command in commands()])
 def test_help_of_every_command(name, program):
     if program != "convert.py" and not (BIN / program).exists():
         pytest.skip("not built here, as its libraries are missing")
@@ -123,6 +126,7 @@ def test_installed_converter_without_pytorch(tmp_path):
                         done.stderr)
 
 
+@needs_pytorch
 def test_converter_of_the_source_tree():
     done = run("runnel", "convert", "wenet", "nothing", "--output=x")
     assert done.returncode == FAILURE

@@ -512,6 +512,12 @@ def test_it_ends_with_the_program_that_started_it():
         assert media.process.wait(timeout=60) != 0
 
 
+def may_end_first() -> bool:
+    """Whether the system lets a process offer its memory; some containers do not."""
+    return subprocess.run(["sh", "-c", "echo 1000 >/proc/self/oom_score_adj"], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
 def test_the_process_is_limited(tmp_path):
     with MediaProgram(PROGRAM, "stream", "mp3") as media:
         assert media.read() == HUNGRY
@@ -523,7 +529,8 @@ def test_the_process_is_limited(tmp_path):
             assert limits["Max open files"] == "3"
             assert limits["Max data size"] == str(128 << 20)
         assert limits["Max cpu time"] == "3600"
-        assert (proc / "oom_score_adj").read_text(encoding="ascii") == "1000\n"
+        if may_end_first():
+            assert (proc / "oom_score_adj").read_text(encoding="ascii") == "1000\n"
         assert "NoNewPrivs:\t1" in (proc / "status").read_text(encoding="ascii")
         assert sorted(os.listdir(proc / "fd")) == ["0", "1", "2"]
 
