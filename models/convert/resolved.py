@@ -1,11 +1,11 @@
 """The result of an importer: the architecture in the form of a model file, weights, assumptions."""
 
 import dataclasses
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed
-from models.reference.archive import tags
+from models.convert.token_kinds import TokenKinds, special_tokens
 from models.reference.model import HEADS
 
 _OF_WHOLE_UTTERANCES = ("legacy_rel_pos",)  # position schemes
@@ -26,14 +26,18 @@ class Resolved:
     source: str  # the file of the weights, for messages
     assumed: Dict[str, str]  # field of the model file -> reason for its assumed value
     notes: List[str] = dataclasses.field(default_factory=list)
-    control: FrozenSet[str] = frozenset()  # units that are not text, besides tags
+    kinds: TokenKinds = TokenKinds()
 
-    def special_tokens(self) -> List[int]:
-        """The ids of the units that are not text, except the blank."""
+    def special_tokens(self) -> List[Dict[str, Any]]:
+        """The tokens that stand for something else than their names, except the blank."""
         blank_ids = {self.heads[name]["blank_id"] for name in ("ctc", "transducer")
                      if name in self.heads}
-        special = {i for i, unit in enumerate(self.units) if unit in self.control}
-        return sorted(special.union(tags(self.units)) - blank_ids)
+        languages = self.heads["prompt"]["languages"] if "prompt" in self.heads else []
+        return special_tokens(self.units, self.kinds, blank_ids, languages)
+
+    def vocabularies(self) -> List[Dict[str, Any]]:
+        """The field of the model file."""
+        return [{"language": language, "size": size} for language, size in self.kinds.vocabularies]
 
     def architecture(self) -> Dict[str, Any]:
         """The sections from `encoder` to `prompt`, null where the model has none."""
@@ -45,13 +49,21 @@ class Resolved:
         for path, value in _leaves(sections, ""):
             reason = self._assumption(path)
             yield f"{path}: {_shown(value)}" + (f"  (assumed: {reason})" if reason else "")
-        special = [self.units[i] for i in self.special_tokens()]
-        if special:
-            yield f"special_tokens: {_summary(special)}"
+        yield from self._special_lines()
         if self.weights.left_out:
             yield f"left out: {_summary(self.weights.left_out)}"
         for note in self.notes:
             yield f"note: {note}"
+
+    def _special_lines(self) -> Iterator[str]:
+        special: Dict[str, List[str]] = {}
+        for token in self.special_tokens():
+            special.setdefault(token["kind"], []).append(self.units[token["id"]])
+        for kind, names in special.items():
+            yield f"special_tokens, {kind}: {_summary(names)}"
+        if self.kinds.vocabularies:
+            yield "vocabularies: " + ", ".join(f"{language} ({size})"
+                                               for language, size in self.kinds.vocabularies)
 
     def _assumption(self, path: str) -> Optional[str]:
         """The reason given for the field, or for an object that it is in."""

@@ -244,7 +244,7 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   const ModelConfig config =
       WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
   TokenTable tokens(file.archive.units_text, config.vocabulary.vocab_size,
-                    config.vocabulary.blank_id, path + ": units.txt", config.special_tokens);
+                    config.vocabulary.blank_id, path + ": units.txt", config.token_kinds);
   std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
   if (cpu_options) cpu_options->usual_distances = UsualDistances(config.streaming);
   if (!cpu_options && !file.matrices.empty()) {

@@ -1,13 +1,16 @@
 #include "runtime/model/model_config.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "encoder/json/json_section.h"
 #include "encoder/json/json_text.h"
 #include "runtime/options/option_error.h"
 #include "runtime/text/require_range.h"
+#include "runtime/text/utf8.h"
 
 namespace runnel {
 namespace {
@@ -16,7 +19,9 @@ constexpr char kModelFormat[] = "runnel-model";
 // Version 2 has a CTC head and no field for another one.
 constexpr int64_t kOldestVersion = 2;
 // Version 3 has no special_tokens.
-constexpr int64_t kFormatVersion = 4;
+constexpr int64_t kSpecialTokensVersion = 4;
+// Version 4 has no vocabularies, and one kind of special tokens.
+constexpr int64_t kFormatVersion = 5;
 // Streams of encoder frames are counted in 64 bits; a chunk is one piece of memory.
 constexpr int64_t kMaxChunkSize = 1 << 24;
 
@@ -57,16 +62,48 @@ void ParseHeads(int64_t version, JsonSection* top, ModelConfig* config) {
   config->vocabulary = of_transducer;
 }
 
-// The tokens that are not text. Each has a kind, which says what it stands for; so far there is
-// one, for all that are only left out.
-std::vector<int32_t> ParseSpecialTokens(JsonSection* top, const VocabularyConfig& vocabulary) {
-  std::vector<int32_t> ids;
-  for (JsonSection& token : top->Sections("special_tokens")) {
-    ids.push_back(static_cast<int32_t>(token.Integer("id", 0, vocabulary.vocab_size - 1)));
-    token.Constant("kind", "hidden");
-    token.CheckAllTaken();
+std::string ParseLanguage(JsonSection* section) {
+  std::string language = section->String("language");
+  if (language.empty() || std::any_of(language.begin(), language.end(), IsControl)) {
+    section->Fail("language", "the name of a language, such as \"en-US\"");
   }
-  return ids;
+  return language;
+}
+
+SpecialToken ParseSpecialToken(int64_t version, int vocab_size, JsonSection* section) {
+  SpecialToken token;
+  token.id = static_cast<int32_t>(section->Integer("id", 0, vocab_size - 1));
+  if (version == kSpecialTokensVersion) {
+    section->Constant("kind", "hidden");
+  } else {
+    token.kind = section->Choice<TokenKind>("kind", {{"hidden", TokenKind::kHidden},
+                                                     {"language", TokenKind::kLanguage},
+                                                     {"end", TokenKind::kEnd},
+                                                     {"byte", TokenKind::kByte}});
+  }
+  if (token.kind == TokenKind::kLanguage) token.language = ParseLanguage(section);
+  section->CheckAllTaken();
+  return token;
+}
+
+// Reads `special_tokens` and `vocabularies`. The vocabulary is read.
+TokenKinds ParseTokenKinds(int64_t version, int vocab_size, JsonSection* top) {
+  TokenKinds kinds;
+  std::set<int32_t> ids;
+  for (JsonSection& section : top->Sections("special_tokens")) {
+    kinds.special.push_back(ParseSpecialToken(version, vocab_size, &section));
+    if (!ids.insert(kinds.special.back().id).second) section.Fail("id", "every id once");
+  }
+  if (version == kSpecialTokensVersion) return kinds;
+  int rest = vocab_size;
+  for (JsonSection& section : top->Sections("vocabularies")) {
+    const std::string language = ParseLanguage(&section);
+    const int size = static_cast<int>(section.Integer("size", 1, rest));
+    section.CheckAllTaken();
+    kinds.vocabularies.push_back({language, size});
+    rest -= size;
+  }
+  return kinds;
 }
 
 StreamingConfig ParseStreaming(JsonSection section) {
@@ -162,8 +199,8 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
       config.prompt = ParseLanguagePromptConfig(top.Section("prompt"));
     }
   }
-  if (version == kFormatVersion) {
-    config.special_tokens = ParseSpecialTokens(&top, config.vocabulary);
+  if (version >= kSpecialTokensVersion) {
+    config.token_kinds = ParseTokenKinds(version, config.vocabulary.vocab_size, &top);
   }
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "encoder/encoder_config.h"
 #include "runtime/attention_decoder/attention_decoder_config.h"
 #include "runtime/model/feature_config.h"
 #include "runtime/streaming_config.h"
+#include "runtime/token_kinds.h"
 #include "runtime/transducer/language_prompt.h"
 #include "runtime/transducer/transducer_config.h"
 
@@ -33,8 +33,7 @@ struct ModelConfig {
   // The file may hold tensors of an attention decoder that it does not describe (version 2).
   bool ignores_attention_decoder = false;
   std::optional<LanguagePromptConfig> prompt;
-  // Tokens that are not text; absent in files before version 4, which list none.
-  std::optional<std::vector<int32_t>> special_tokens;
+  std::optional<TokenKinds> token_kinds;  // absent in files before version 4, which tell none
   StreamingConfig streaming;
 };
 

@@ -89,7 +89,10 @@ void Stream::State::PassSilence() {
 void Stream::State::UpdateResults() {
   if (IsFinal()) utterances.EndLast(&head);
   utterances.Update(head.search());
+  if (HasWholeText()) utterances.FinishText();
 }
+
+bool Stream::State::HasWholeText() const { return utterances.are_over() && !input.is_preview(); }
 
 std::string Stream::State::Inconsistency() const {
   if (!IsUtf8(failure)) return "the reason of its failure is not UTF-8";
