@@ -11,13 +11,22 @@ namespace {
 constexpr int64_t kMaxSize = 1 << 20;
 
 void ParseNormalization(JsonSection section, EncoderConfig* config) {
-  config->normalization =
-      section.Choice<Normalization>("type", {{"none", Normalization::kNone},
-                                             {"global_cmvn", Normalization::kGlobalCmvn},
-                                             {"utterance", Normalization::kUtterance},
-                                             {"running", Normalization::kRunning}});
-  if (config->normalization == Normalization::kUtterance ||
-      config->normalization == Normalization::kRunning) {
+  struct Kind {
+    Normalization normalization;
+    FeatureDeviation deviation;
+  };
+  const Kind kind = section.Choice<Kind>(
+      "type", {{"none", {Normalization::kNone, FeatureDeviation::kNone}},
+               {"global_cmvn", {Normalization::kGlobalCmvn, FeatureDeviation::kNone}},
+               {"utterance", {Normalization::kUtterance, FeatureDeviation::kUnbiased}},
+               {"running", {Normalization::kRunning, FeatureDeviation::kUnbiased}},
+               {"utterance_mean", {Normalization::kUtterance, FeatureDeviation::kNone}},
+               {"running_mean", {Normalization::kRunning, FeatureDeviation::kNone}},
+               {"utterance_biased", {Normalization::kUtterance, FeatureDeviation::kBiased}},
+               {"running_biased", {Normalization::kRunning, FeatureDeviation::kBiased}}});
+  config->normalization = kind.normalization;
+  config->deviation = kind.deviation;
+  if (kind.deviation != FeatureDeviation::kNone) {
     config->normalization_epsilon = ParseEpsilon(&section, "epsilon");
   }
   section.CheckAllTaken();

@@ -18,8 +18,15 @@ class JsonSection;
 enum class Normalization {
   kNone,
   kGlobalCmvn,  // (x - mean) * istd, by the tensors encoder.global_cmvn.{mean,istd}
-  kUtterance,   // by mean and deviation of each bin over the whole utterance (NeMo's per_feature)
+  kUtterance,   // by mean and deviation of each bin over the whole utterance
   kRunning,     // by mean and deviation over the stream up to the chunk's last frame
+};
+
+// What kUtterance and kRunning divide x - mean by, of N frames. e: normalization_epsilon.
+enum class FeatureDeviation {
+  kUnbiased,  // s + e, s with N - 1 (NeMo's per_feature)
+  kBiased,    // max(s, e), s with N (ESPnet's utterance_mvn with norm_vars)
+  kNone,      // 1 (ESPnet's utterance_mvn)
 };
 
 enum class ConvolutionType {
@@ -79,7 +86,8 @@ struct EncoderConfig {
   int num_layers = 0;
   int num_heads = 0;  // divides model_dim
   Normalization normalization = Normalization::kGlobalCmvn;
-  double normalization_epsilon = 1e-5;  // added to the deviation (kUtterance, kRunning)
+  FeatureDeviation deviation = FeatureDeviation::kUnbiased;  // kUtterance, kRunning
+  double normalization_epsilon = 1e-5;                       // of the deviation, unless kNone
   SubsamplingConfig subsampling;
   bool scale_input = true;  // multiplies the subsampled input by sqrt(model_dim)
   PositionConfig position;

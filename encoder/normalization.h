@@ -41,6 +41,7 @@ class FeatureNormalizer {
 
  private:
   bool by_statistics_;
+  FeatureDeviation deviation_;
   double epsilon_;
   std::vector<float> mean_;  // (input_dim), empty without global CMVN
   std::vector<float> istd_;

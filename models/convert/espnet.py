@@ -1,4 +1,4 @@
-"""ESPnet 2 experiment folders with a Conformer or Transformer encoder, CTC, and attention decoder.
+"""ESPnet 2 experiment folders: Conformer or Transformer; CTC, transducer, attention decoder.
 
 Options that a config.yaml omits get ESPnet's default, stated next to each option.
 """
@@ -6,7 +6,7 @@ Options that a config.yaml omits get ESPnet's default, stated next to each optio
 import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
-from models.convert import statistics, units
+from models.convert import espnet_transducer, statistics, units
 from models.convert.attention_decoder import read_decoder, take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
@@ -38,8 +38,8 @@ RULES: List[Rule] = [
     (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2"),
     (r"normalize\.(mean|std)", r"normalize.\1"),  # turned into global_cmvn by _normalization
     (r"frontend\..+", None),  # mel filters, see features.py
-    (r"decoder\.(.+)", r"attention_decoder.\1"),  # renamed by take_decoder
 ]
+_DECODER_RULE: Rule = (r"decoder\.(.+)", r"attention_decoder.\1")  # renamed by take_decoder
 _SUBSAMPLING = {"conv2d": "conv2d4", "conv2d6": "conv2d6", "conv2d8": "conv2d8"}
 
 
@@ -100,7 +100,8 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     weights_name = choices.checkpoint or _checkpoint(folder, notes)
     source = folder.where(weights_name)
     _check_kind(config)
-    if not choices.wants("ctc"):
+    has_transducer = _decoder_kind(config) == "transducer"
+    if choices.head == "transducer" and not has_transducer:
         raise ConversionError(f"{source}: --head is {choices.head}, but the model has only ctc")
     eps = choices.layer_norm_eps
     if eps is None:
@@ -112,21 +113,41 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     tokens = _tokens(config, folder)
     if tokens[:1] != ["<blank>"]:
         assumed["ctc.blank_id"] = "ESPnet has the blank first"
-    decoder = read_decoder(_decoder_kind(config), config.section("decoder_conf"),
-                           _vocabulary(config, tokens), encoder["model_dim"])
+    vocabulary = _vocabulary(config, tokens)
+    transducer, decoder = None, None
+    head_rules = [_DECODER_RULE]
+    if has_transducer and choices.wants("transducer"):
+        transducer = espnet_transducer.transducer_section(config, len(tokens))
+        head_rules = espnet_transducer.RULES
+    elif has_transducer:
+        config.ignore("decoder_conf")
+        head_rules = espnet_transducer.LEFT_OUT_RULES
+    else:
+        decoder = read_decoder(_decoder_kind(config), config.section("decoder_conf"), vocabulary,
+                               encoder["model_dim"])
     config.ignore(*_OF_TRAINING)
     config.finish()
-    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source), RULES, source)
+    if not choices.wants("ctc"):
+        head_rules = [(r"ctc\..+", None), *head_rules]
+    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source),
+                     [*head_rules, *RULES], source)
     found = stack_size(renamed.tensors, "encoder.encoders.")
     if found != encoder["num_layers"]:
         raise ConversionError(f"the weights have {found} encoder layers, config.yaml says "
                               f"num_blocks {encoder['num_layers']}")
     encoder["normalization"] = _normalization(config, statistics_file, folder, renamed)
     encoder["input_dim"] = features["num_mel_bins"]
-    heads = {"ctc": {"vocab_size": len(tokens), "blank_id": 0}}
-    attention_decoder = take_decoder(decoder, renamed, eps, notes)
-    if attention_decoder is not None:
-        heads["attention_decoder"] = attention_decoder
+    heads: Dict[str, Dict[str, Any]] = {}
+    # A transducer that was trained with ctc_weight 0 has no CTC.
+    if transducer is None or "ctc.ctc_lo.weight" in renamed.tensors:
+        heads["ctc"] = {"vocab_size": len(tokens), "blank_id": 0}
+    if transducer is not None:
+        espnet_transducer.add_biases(renamed)
+        heads["transducer"] = transducer
+    if decoder is not None:
+        attention_decoder = take_decoder(decoder, renamed, eps, notes)
+        if attention_decoder is not None:
+            heads["attention_decoder"] = attention_decoder
     return Resolved(name, encoder, features, streaming(-1, -1), heads, tokens, renamed, source,
                     assumed, notes)
 
@@ -138,9 +159,6 @@ def _check_kind(config: Settings) -> None:
         config.choice("frontend", "default", {"default": None})
     for part in ("preencoder", "postencoder"):
         config.require(part, None)
-    if _decoder_kind(config) == "transducer":
-        raise ConversionError("config.yaml.decoder is 'transducer', which is not supported; "
-                              "supported: models with CTC and an attention decoder")
     # The volume of every recording is changed before its features are computed.
     config.require("speech_volume_normalize", None)
     config.require("use_lang_prompt", False)
@@ -285,22 +303,29 @@ def _statistics_file(config: Settings) -> Optional[str]:
     # ESPnet's default is utterance_mvn; what a trained experiment wrote is explicit, or null.
     kind = config.take("normalize", None)
     conf = config.section("normalize_conf")
-    if kind not in (None, "global_mvn"):
-        raise ConversionError(f"config.yaml.normalize is {kind!r}, which is not supported: it "
-                              "normalises by means alone, or by deviations over N instead of N - 1 "
-                              "frames; supported: global_mvn, null")
+    if kind not in (None, "global_mvn", "utterance_mvn"):
+        raise ConversionError(f"config.yaml.normalize is {kind!r}, which is not supported; "
+                              "supported: global_mvn, utterance_mvn, null")
+    if kind == "utterance_mvn":
+        conf.require("norm_means", True)
     conf.ignore("norm_means", "norm_vars", "eps")  # read by _normalization
     return conf.take("stats_file", None)
 
 
 def _normalization(config: Settings, statistics_file: Optional[str], folder: Folder,
                    renamed: Renamed) -> Dict[str, Any]:
-    """The statistics of global_mvn, from the weights or from its file."""
+    """That of utterance_mvn, or the statistics of global_mvn, from the weights or from a file."""
     conf = config.section("normalize_conf")
     tensors = renamed.tensors
     mean, std = tensors.pop("normalize.mean", None), tensors.pop("normalize.std", None)
-    if not config.has("normalize"):
+    kind = config.take("normalize", None)
+    if kind is None:
         return {"type": "none"}
+    if kind == "utterance_mvn":
+        if not conf.take("norm_vars", False):
+            return {"type": "utterance_mean"}
+        return {"type": "utterance_biased",
+                "epsilon": float(conf.take("eps", statistics.SMALLEST_VARIANCE))}
     if mean is not None and std is not None:
         istd = 1.0 / std.double().reshape(-1)
         mean, istd = mean.reshape(-1), istd.float()

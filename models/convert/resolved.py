@@ -7,6 +7,7 @@ from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed
 from models.convert.token_kinds import TokenKinds, special_tokens
 from models.reference.model import HEADS
+from models.reference.normalization import RUNNING_TYPES, UTTERANCE_TYPES
 
 _OF_WHOLE_UTTERANCES = ("legacy_rel_pos",)  # position schemes
 WHOLE_UTTERANCE = {"chunk_size": -1, "left_context": -1}
@@ -95,11 +96,13 @@ def choose_dynamic_chunk(resolved: Resolved) -> None:
 def choose_running_normalization(resolved: Resolved) -> None:
     """Replaces statistics of the whole utterance by statistics of the frames so far."""
     kind = resolved.encoder["normalization"]["type"]
-    if kind != "utterance":
+    if kind not in UTTERANCE_TYPES:
         raise ConversionError(f"--normalization=running is for models that normalise over the "
                               f"utterance, this one's normalization is {kind}")
     _check_position(resolved, "--normalization=running")
-    resolved.encoder["normalization"]["type"] = "running"
+    resolved.encoder["normalization"]["type"] = next(
+        running for running, deviation in RUNNING_TYPES.items()
+        if deviation == UTTERANCE_TYPES[kind])
     resolved.assumed["encoder.normalization.type"] = "--normalization=running"
 
 
@@ -115,7 +118,7 @@ def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:
     """Whether the architecture cannot be computed chunk by chunk."""
     convolution = encoder["convolution"]
     return ((convolution is not None and convolution["type"] == "symmetric")
-            or encoder["normalization"]["type"] == "utterance"
+            or encoder["normalization"]["type"] in UTTERANCE_TYPES
             or encoder["position"]["scheme"] in _OF_WHOLE_UTTERANCES)
 
 
@@ -126,7 +129,7 @@ def recommend_chunks(resolved: Resolved) -> None:
     """
     section, encoder = resolved.streaming, resolved.encoder
     if needs_whole_utterance(encoder):
-        other = ("--normalization=running" if encoder["normalization"]["type"] == "utterance"
+        other = ("--normalization=running" if encoder["normalization"]["type"] in UTTERANCE_TYPES
                  else "--convolution=dynamic_chunk")
         resolved.notes.append(f"the model still needs the whole utterance, without {other}")
     elif section["chunk_size"] == -1:

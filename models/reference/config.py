@@ -56,8 +56,8 @@ class ConformerConfig:
             return f"position scheme {scheme_name(self.position)}"
         if self.convolution is not None and self.convolution.type == "symmetric":
             return "convolution type symmetric"
-        if self.normalization.type == "utterance":
-            return "normalization type utterance"
+        if self.normalization.type in normalization.UTTERANCE_TYPES:
+            return f"normalization type {self.normalization.type}"
         return ""
 
     def to_json(self) -> Dict[str, Any]:
@@ -115,7 +115,7 @@ _OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", 
 def _normalization(value: Any) -> NormalizationConfig:
     where = "encoder.normalization"
     kind = read_kind(value, "type", normalization.TYPES, where)
-    fields = {"epsilon": float} if kind in normalization.STATISTICS_TYPES else {}
+    fields = {"epsilon": float} if kind in normalization.EPSILON_TYPES else {}
     return _construct(NormalizationConfig, value, fields, where)
 
 

@@ -300,7 +300,8 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   return std::make_unique<const ModelParts>(ModelParts{
       options.precision, cpu_options, config, std::move(tokens), std::move(frame_extractor),
       std::move(encoder), std::move(ctc_head), std::move(transducer), std::move(attention_decoder),
-      std::move(prompt), Fingerprint(file.digest, options, cpu_options.has_value())});
+      std::move(prompt), Fingerprint(file.digest, options, cpu_options.has_value()),
+      file.archive.note});
 }
 
 }  // namespace runnel

@@ -103,6 +103,18 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_FALSE(read.after_norm);
   EXPECT_EQ(read.NeedsWholeUtterance(), nullptr);
 
+  other["normalization"] = {{"type", "utterance_biased"}, {"epsilon", 1e-20}};
+  EXPECT_EQ(Parse(other).normalization, Normalization::kUtterance);
+  EXPECT_EQ(Parse(other).deviation, FeatureDeviation::kBiased);
+  EXPECT_EQ(Parse(other).normalization_epsilon, 1e-20);
+  other["normalization"] = {{"type", "running_mean"}};
+  EXPECT_EQ(Parse(other).normalization, Normalization::kRunning);
+  EXPECT_EQ(Parse(other).deviation, FeatureDeviation::kNone);
+  other["normalization"] = {{"type", "running_mean"}, {"epsilon", 1e-20}};
+  EXPECT_TRUE(Contains(ParseError(other), "encoder.normalization.epsilon is not a known field"));
+  other["normalization"] = {{"type", "utterance_biased"}};
+  EXPECT_TRUE(Contains(ParseError(other), "encoder.normalization.epsilon is missing"));
+
   json transformer = ValidSection();
   transformer["convolution"] = nullptr;
   EXPECT_FALSE(Parse(transformer).convolution.has_value());

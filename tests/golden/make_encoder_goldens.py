@@ -28,7 +28,8 @@ from models.reference.convolution import ConvolutionConfig  # noqa: E402
 from models.reference.ctc import CtcConfig  # noqa: E402
 from models.reference.feed_forward import FeedForwardConfig  # noqa: E402
 from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
-from models.reference.normalization import (NormalizationConfig, normalize_running,  # noqa: E402
+from models.reference.normalization import (RUNNING_TYPES, UTTERANCE_TYPES,  # noqa: E402
+                                            NormalizationConfig, normalize_running,
                                             normalize_utterance)
 from models.reference.positions import make_options  # noqa: E402
 from models.reference.subsampling import SubsamplingConfig, geometry_of  # noqa: E402
@@ -89,6 +90,10 @@ VARIANTS: Dict[str, ConformerConfig] = {
         position=make_options("legacy_rel_pos", table_length=50),
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
+    **{name: variant(subsampling=SubsamplingConfig("linear"), num_layers=1,
+                     normalization=NormalizationConfig(name, epsilon))
+       for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
+                             ("utterance_mean", None), ("utterance_biased", 1e-20))},
 }
 
 
@@ -232,11 +237,11 @@ def make_variant_goldens(name: str) -> Dict[str, Tensor]:
     for chunk_size, left_context in masks:
         frames = features
         kind, epsilon = config.normalization.type, config.normalization.epsilon
-        if kind == "utterance":
-            frames = normalize_utterance(features, epsilon)
-        elif kind == "running":
+        if kind in UTTERANCE_TYPES:
+            frames = normalize_utterance(features, epsilon, UTTERANCE_TYPES[kind])
+        elif kind in RUNNING_TYPES:
             frames = normalize_running(features, epsilon, chunk_size,
-                                       geometry_of(config.subsampling))
+                                       geometry_of(config.subsampling), RUNNING_TYPES[kind])
         setting = setting_name(chunk_size, left_context)
         if frames is not features:
             goldens["normalized_" + setting] = frames
