@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from models.reference.archive import export_archive, fbank_section, model_config  # noqa: E402
 from models.reference.attention import AttentionBias  # noqa: E402
+from models.reference.branches import BranchesConfig  # noqa: E402
 from models.reference.config import ConformerConfig  # noqa: E402
 from models.reference.convolution import ConvolutionConfig  # noqa: E402
 from models.reference.ctc import CtcConfig  # noqa: E402
@@ -89,6 +90,19 @@ VARIANTS: Dict[str, ConformerConfig] = {
         position=make_options("legacy_rel_pos", table_length=50),
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
+    "e_branchformer": variant(
+        convolution=None, branches=BranchesConfig(10, 4, 3)),
+    "e_branchformer_dynamic_chunk": variant(
+        convolution=None, branches=BranchesConfig(12, 5, 4, "dynamic_chunk", True, "relu"),
+        feed_forward=FeedForwardConfig(False)),
+    "e_branchformer_symmetric": variant(
+        convolution=None, branches=BranchesConfig(12, 3, 5, "symmetric", False, "gelu")),
+    "branchformer": variant(
+        convolution=None, branches=BranchesConfig(6, 3, 0, "causal", True, "tanh"),
+        feed_forward=None, feed_forward_dim=0),
+    "branchformer_swish": variant(
+        convolution=None, branches=BranchesConfig(6, 4, 0, gate_activation="swish"),
+        feed_forward=None, feed_forward_dim=0),
 }
 
 
