@@ -5,7 +5,7 @@
 namespace runnel {
 
 // kGelu is exact: computed with the error function.
-enum class Activation { kSwish, kRelu, kGelu, kTanh, kSigmoid };
+enum class Activation { kSwish, kRelu, kGelu, kTanh, kSigmoid, kIdentity };
 
 }  // namespace runnel
 

@@ -4,7 +4,7 @@
 
 namespace runnel {
 
-ConformerLayer::ConformerLayer(const EncoderBackend& backend, const LayerWeights& weights,
+ConformerLayer::ConformerLayer(const EncoderBackend& backend, const ConformerLayerWeights& weights,
                                int index, bool norm_first)
     : model_dim_(weights.norm_attention.weight.size(0)), data_type_(backend.data_type()) {
   // make(norm) makes a module with that norm before it.
@@ -40,7 +40,7 @@ void ConformerLayer::Forward(const std::vector<Segment>& segments, Rows x) const
 }
 
 void ConformerLayer::Add(const Step& step, const std::vector<Segment>& segments, Rows x) {
-  step.module->AddTo(segments, x);
+  step.module->Add(segments, x, x);
   if (step.norm_after) step.norm_after->Normalize(x);
 }
 

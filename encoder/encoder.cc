@@ -195,10 +195,15 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
       return Differ("number of frames in the convolution cache", layer.cnn_cache.size(),
                     initial[i].cnn_cache.size());
     }
+    if (layer.merge_cache && layer.merge_cache->size() != initial[i].merge_cache->size()) {
+      return Differ("number of frames in the cache of the merging", layer.merge_cache->size(),
+                    initial[i].merge_cache->size());
+    }
     if (must_be_finite &&
         !(layer.keys.AllFinite() && layer.values.AllFinite() && layer.cnn_cache.AllFinite() &&
-          (!layer.key_biases || layer.key_biases->AllFinite()))) {
-      return "keys, values, key biases or convolution cache are not finite";
+          (!layer.key_biases || layer.key_biases->AllFinite()) &&
+          (!layer.merge_cache || layer.merge_cache->AllFinite()))) {
+      return "keys, values, key biases or convolution caches are not finite";
     }
   }
   return "";

@@ -9,6 +9,7 @@ namespace {
 
 // Far above any model, low enough that the product of two sizes stays within 64 bits.
 constexpr int64_t kMaxSize = 1 << 20;
+constexpr int64_t kMaxKernelSize = 4096;  // encoder frames
 
 void ParseNormalization(JsonSection section, EncoderConfig* config) {
   struct Kind {
@@ -58,13 +59,17 @@ FeedForwardConfig ParseFeedForward(JsonSection section) {
   return config;
 }
 
+ConvolutionType ParseConvolutionType(JsonSection* section) {
+  return section->Choice<ConvolutionType>("type",
+                                          {{"causal", ConvolutionType::kCausal},
+                                           {"symmetric", ConvolutionType::kSymmetric},
+                                           {"dynamic_chunk", ConvolutionType::kDynamicChunk}});
+}
+
 ConvolutionConfig ParseConvolution(JsonSection section) {
   ConvolutionConfig config;
-  config.type =
-      section.Choice<ConvolutionType>("type", {{"causal", ConvolutionType::kCausal},
-                                               {"symmetric", ConvolutionType::kSymmetric},
-                                               {"dynamic_chunk", ConvolutionType::kDynamicChunk}});
-  config.kernel_size = static_cast<int>(section.Integer("kernel_size", 1, 4096));
+  config.type = ParseConvolutionType(&section);
+  config.kernel_size = static_cast<int>(section.Integer("kernel_size", 1, kMaxKernelSize));
   config.norm = section.Choice<ConvolutionNorm>(
       "norm",
       {{"layer_norm", ConvolutionNorm::kLayerNorm}, {"batch_norm", ConvolutionNorm::kBatchNorm}});
@@ -78,6 +83,52 @@ ConvolutionConfig ParseConvolution(JsonSection section) {
   }
   section.CheckAllTaken();
   return config;
+}
+
+BranchesConfig ParseBranches(JsonSection section) {
+  BranchesConfig config;
+  config.type = ParseConvolutionType(&section);
+  config.cgmlp_dim = static_cast<int>(section.Integer("cgmlp_dim", 2, kMaxSize));
+  if (config.cgmlp_dim % 2 != 0) section.Fail("cgmlp_dim", "an even number");
+  config.cgmlp_kernel_size =
+      static_cast<int>(section.Integer("cgmlp_kernel_size", 1, kMaxKernelSize));
+  config.linear_after_convolution = section.Bool("linear_after_convolution");
+  config.gate_activation =
+      section.Choice<Activation>("gate_activation", {{"identity", Activation::kIdentity},
+                                                     {"swish", Activation::kSwish},
+                                                     {"relu", Activation::kRelu},
+                                                     {"gelu", Activation::kGelu},
+                                                     {"tanh", Activation::kTanh}});
+  config.merge_kernel_size =
+      static_cast<int>(section.Integer("merge_kernel_size", 0, kMaxKernelSize));
+  section.CheckAllTaken();
+  return config;
+}
+
+// The layers of a Conformer or Transformer.
+void ParseConformer(JsonSection* section, EncoderConfig* config) {
+  const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
+  config->feed_forward = ParseFeedForward(section->Section("feed_forward"));
+  config->feed_forward.hidden_dim = hidden_dim;
+  config->convolution.reset();
+  if (!section->IsNull("convolution")) {
+    config->convolution = ParseConvolution(section->Section("convolution"));
+  }
+  config->norm_first = section->Bool("norm_first");
+}
+
+// The layers of a Branchformer or E-Branchformer.
+void ParseBranchformer(JsonSection* section, EncoderConfig* config) {
+  config->feed_forward.macaron = false;
+  if (!section->IsNull("feed_forward")) {
+    const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
+    config->feed_forward = ParseFeedForward(section->Section("feed_forward"));
+    config->feed_forward.hidden_dim = hidden_dim;
+  } else if (section->Integer("feed_forward_dim", 0, kMaxSize) != 0) {
+    section->Fail("feed_forward_dim", "0 where feed_forward is null");
+  }
+  config->convolution.reset();
+  config->branches = ParseBranches(section->Section("branches"));
 }
 
 AttentionBias ParseAttentionBias(JsonSection* section) {
@@ -104,11 +155,17 @@ Activation ParseActivation(JsonSection* section) {
       {{"swish", Activation::kSwish}, {"relu", Activation::kRelu}, {"gelu", Activation::kGelu}});
 }
 
+const ConvolutionType* EncoderConfig::convolution_type() const {
+  if (convolution) return &convolution->type;
+  return branches ? &branches->type : nullptr;
+}
+
 const char* EncoderConfig::NeedsWholeUtterance() const {
   if (runnel::NeedsWholeUtterance(position)) {
     return "its position scheme counts from the end of the utterance";
   }
-  if (convolution && convolution->type == ConvolutionType::kSymmetric) {
+  const ConvolutionType* type = convolution_type();
+  if (type != nullptr && *type == ConvolutionType::kSymmetric) {
     return "its convolution reads frames after the chunk (convolution type symmetric; "
            "dynamic_chunk, when chosen, closes it at the chunk's end)";
   }
@@ -121,12 +178,12 @@ const char* EncoderConfig::NeedsWholeUtterance() const {
 
 EncoderConfig ParseEncoderConfig(JsonSection* section) {
   EncoderConfig config;
-  section->Constant("type", "conformer");
+  const auto parse_layers = section->Choice<void (*)(JsonSection*, EncoderConfig*)>(
+      "type", {{"conformer", &ParseConformer}, {"branchformer", &ParseBranchformer}});
   config.input_dim = static_cast<int>(section->Integer("input_dim", 1, kMaxSize));
   config.model_dim = static_cast<int>(section->Integer("model_dim", 2, kMaxSize));
   config.num_layers = static_cast<int>(section->Integer("num_layers", 1, 1024));
   config.num_heads = static_cast<int>(section->Integer("num_heads", 1, kMaxSize));
-  const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
   ParseNormalization(section->Section("normalization"), &config);
   config.subsampling = ParseSubsampling(section->Section("subsampling"));
   if (SubsamplingGeometry(config.subsampling).NumBins(config.input_dim) < 1) {
@@ -139,13 +196,7 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
   JsonSection attention_bias = section->Section("attention_bias");
   config.attention_bias = ParseAttentionBias(&attention_bias);
 
-  config.feed_forward = ParseFeedForward(section->Section("feed_forward"));
-  config.feed_forward.hidden_dim = hidden_dim;
-  config.convolution.reset();
-  if (!section->IsNull("convolution")) {
-    config.convolution = ParseConvolution(section->Section("convolution"));
-  }
-  config.norm_first = section->Bool("norm_first");
+  parse_layers(section, &config);
   config.after_norm = section->Bool("after_norm");
   config.layer_norm_eps = ParseEpsilon(section, "layer_norm_eps");
   if (config.model_dim % config.num_heads != 0) {

@@ -35,6 +35,12 @@ enum class ConvolutionType {
   kDynamicChunk,  // reads the same frames, but those after the chunk's end count as zero
 };
 
+// The number of frames before t that a convolution over K frames reads for frame t. The others of
+// the K - 1 are after t.
+inline int64_t LeftFrames(ConvolutionType type, int64_t kernel_size) {
+  return type == ConvolutionType::kCausal ? kernel_size - 1 : (kernel_size - 1) / 2;
+}
+
 enum class ConvolutionNorm { kLayerNorm, kBatchNorm };
 
 struct ConvolutionConfig {
@@ -49,14 +55,29 @@ struct ConvolutionConfig {
   bool gated_padding = false;
 
   // Numbers of frames before t, and after t, that frame t reads.
-  int64_t left_frames() const {
-    return type == ConvolutionType::kCausal ? kernel_size - 1 : (kernel_size - 1) / 2;
-  }
+  int64_t left_frames() const { return LeftFrames(type, kernel_size); }
   int64_t right_frames() const { return kernel_size - 1 - left_frames(); }
 };
 
+// The two branches of a Branchformer layer, attention and cgMLP, and their merging (Peng et al.
+// 2022, Kim et al. 2022).
+struct BranchesConfig {
+  // Of both convolutions. Frames before the stream are zero: for the cgMLP, a causal convolution
+  // has them before its norm (WeNet), the others after it.
+  ConvolutionType type = ConvolutionType::kCausal;
+  int cgmlp_dim = 0;          // channels of the cgMLP before their halves are multiplied; even
+  int cgmlp_kernel_size = 0;  // encoder frames
+  bool linear_after_convolution = false;
+  Activation gate_activation = Activation::kIdentity;
+  // Of the convolution over both branches before their projection (E-Branchformer), encoder frames;
+  // 0: none (Branchformer).
+  int merge_kernel_size = 0;
+
+  int64_t gate_dim() const { return cgmlp_dim / 2; }
+};
+
 struct FeedForwardConfig {
-  int hidden_dim = 0;
+  int hidden_dim = 0;   // 0: no feed-forward module (Branchformer only)
   bool macaron = true;  // two half-step modules per layer instead of one whole
   Activation activation = Activation::kSwish;
   bool bias = true;
@@ -94,12 +115,16 @@ struct EncoderConfig {
   AttentionBias attention_bias;
   FeedForwardConfig feed_forward;
   std::optional<ConvolutionConfig> convolution = ConvolutionConfig();  // none: a Transformer
-  bool norm_first = true;  // x + f(norm(x)); otherwise norm(x + f(x))
-  bool after_norm = true;  // a norm after the last layer
+  std::optional<BranchesConfig> branches;  // a Branchformer, which has no `convolution`
+  bool norm_first = true;                  // x + f(norm(x)); otherwise norm(x + f(x))
+  bool after_norm = true;                  // a norm after the last layer
   double layer_norm_eps = 1e-5;
 
   int head_dim() const { return model_dim / num_heads; }  // d_k
   AttentionSizes attention_sizes() const { return {model_dim, num_heads}; }
+
+  // The type of the layers' convolutions; nullptr in a Transformer.
+  const ConvolutionType* convolution_type() const;
 
   // The reason why this model cannot stream, for messages; nullptr when it can.
   const char* NeedsWholeUtterance() const;
@@ -108,8 +133,8 @@ struct EncoderConfig {
 // Throws std::runtime_error naming the field, its value and what was expected.
 EncoderConfig ParseEncoderConfig(JsonSection* section);
 
-// Fields that other networks have too; they throw likewise. `activation` cannot be kTanh or
-// kSigmoid, which only transducers have.
+// Fields that other networks have too; they throw likewise. `activation` is one of those of
+// feed-forward modules.
 Activation ParseActivation(JsonSection* section);
 double ParseEpsilon(JsonSection* section, const std::string& field);
 

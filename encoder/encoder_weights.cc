@@ -27,7 +27,7 @@ Tensor Rounded(const Weights& weights, const Shape& shape, std::vector<double> v
 }
 
 void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon,
-                   ConvolutionWeights* convolution) {
+                   DepthwiseWeights* convolution) {
   const Shape shape = convolution->bias.shape();
   const auto take = [&](const char* field) {
     return Float64Values(weights->Take(name + field, shape));
@@ -50,6 +50,21 @@ void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon,
   for (size_t i = 0; i < taps.size(); ++i) taps[i] *= scale[i % dim];
   convolution->taps = Rounded(*weights, convolution->taps.shape(), std::move(taps));
   convolution->bias = Rounded(*weights, shape, std::move(bias));
+}
+
+DepthwiseWeights BindDepthwise(Weights* weights, const std::string& name, int64_t dim,
+                               int64_t kernel_size, bool bias) {
+  return {Transposed(
+              weights->Take(name + ".weight", {dim, 1, kernel_size}).Reshaped({dim, kernel_size})),
+          bias ? weights->Take(name + ".bias", {dim}) : Zeros(weights->data_type(), {dim})};
+}
+
+// Folds the residual connection around a convolution into the tap of the frame itself.
+void FoldResidual(const Weights& weights, int64_t frame_tap, DepthwiseWeights* convolution) {
+  std::vector<double> taps = Float64Values(convolution->taps);
+  const auto dim = static_cast<size_t>(convolution->taps.size(1));
+  for (size_t i = 0; i < dim; ++i) taps[static_cast<size_t>(frame_tap) * dim + i] += 1;
+  convolution->taps = Rounded(weights, convolution->taps.shape(), std::move(taps));
 }
 
 // Channels of the subsampling's convolutions.
@@ -186,13 +201,10 @@ ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::strin
   ConvolutionWeights convolution;
   convolution.pointwise_1 =
       BindPointwise(weights, name + ".pointwise_conv1", dim, 2 * dim, sizes.bias);
-  convolution.taps =
-      Transposed(weights->Take(name + ".depthwise_conv.weight", {dim, 1, sizes.kernel_size})
-                     .Reshaped({dim, sizes.kernel_size}));
-  convolution.bias = sizes.bias ? weights->Take(name + ".depthwise_conv.bias", {dim})
-                                : Zeros(weights->data_type(), {dim});
+  convolution.depthwise =
+      BindDepthwise(weights, name + ".depthwise_conv", dim, sizes.kernel_size, sizes.bias);
   if (sizes.norm == ConvolutionNorm::kBatchNorm) {
-    FoldBatchNorm(weights, name + ".norm", sizes.norm_epsilon, &convolution);
+    FoldBatchNorm(weights, name + ".norm", sizes.norm_epsilon, &convolution.depthwise);
   } else {
     convolution.norm = BindLayerNorm(weights, name + ".norm", dim, sizes.norm_epsilon);
   }
@@ -211,12 +223,41 @@ FeedForwardWeights BindFeedForward(const EncoderConfig& config, const std::strin
   return feed_forward;
 }
 
-LayerWeights BindLayer(const EncoderConfig& config, int layer, Weights* weights) {
+CgmlpWeights BindCgmlp(const EncoderConfig& config, const std::string& name, Weights* weights) {
+  const BranchesConfig& sizes = *config.branches;
+  const int64_t dim = sizes.gate_dim();
+  CgmlpWeights cgmlp;
+  cgmlp.projection_1 =
+      BindLinear(weights, name + ".channel_proj1", config.model_dim, sizes.cgmlp_dim);
+  cgmlp.norm = BindLayerNorm(weights, name + ".csgu.norm", dim, config.layer_norm_eps);
+  cgmlp.depthwise = BindDepthwise(weights, name + ".csgu.conv", dim, sizes.cgmlp_kernel_size, true);
+  if (sizes.linear_after_convolution) {
+    cgmlp.linear = BindLinear(weights, name + ".csgu.linear", dim, dim);
+  }
+  cgmlp.projection_2 = BindLinear(weights, name + ".channel_proj2", dim, config.model_dim);
+  return cgmlp;
+}
+
+BranchMergeWeights BindBranchMerge(const EncoderConfig& config, const std::string& name,
+                                   Weights* weights) {
+  const BranchesConfig& sizes = *config.branches;
+  const int64_t dim = 2 * static_cast<int64_t>(config.model_dim);
+  BranchMergeWeights merge;
+  if (sizes.merge_kernel_size > 0) {
+    merge.depthwise =
+        BindDepthwise(weights, name + ".depthwise_conv_fusion", dim, sizes.merge_kernel_size, true);
+    FoldResidual(*weights, LeftFrames(sizes.type, sizes.merge_kernel_size), &*merge.depthwise);
+  }
+  merge.projection = BindLinear(weights, name + ".merge_proj", dim, config.model_dim);
+  return merge;
+}
+
+ConformerLayerWeights BindConformerLayer(const EncoderConfig& config, int layer, Weights* weights) {
   const std::string name = LayerName(layer);
   const auto norm = [&](const char* field) {
     return BindLayerNorm(weights, name + field, config.model_dim, config.layer_norm_eps);
   };
-  LayerWeights bound;
+  ConformerLayerWeights bound;
   if (config.feed_forward.macaron) {
     bound.norm_feed_forward_macaron = norm(".norm_ff_macaron");
     bound.feed_forward_macaron = BindFeedForward(config, name + ".feed_forward_macaron", weights);
@@ -230,6 +271,30 @@ LayerWeights BindLayer(const EncoderConfig& config, int layer, Weights* weights)
   }
   bound.norm_feed_forward = norm(".norm_ff");
   bound.feed_forward = BindFeedForward(config, name + ".feed_forward", weights);
+  return bound;
+}
+
+BranchformerLayerWeights BindBranchformerLayer(const EncoderConfig& config, int layer,
+                                               Weights* weights) {
+  const std::string name = LayerName(layer);
+  const auto norm = [&](const char* field) {
+    return BindLayerNorm(weights, name + field, config.model_dim, config.layer_norm_eps);
+  };
+  BranchformerLayerWeights bound;
+  if (config.feed_forward.macaron) {
+    bound.norm_feed_forward_macaron = norm(".norm_ff_macaron");
+    bound.feed_forward_macaron = BindFeedForward(config, name + ".feed_forward_macaron", weights);
+  }
+  bound.norm_attention = norm(".norm_mha");
+  bound.attention = BindAttention(config, AttentionName(layer), weights);
+  bound.norm_cgmlp = norm(".norm_mlp");
+  bound.cgmlp = BindCgmlp(config, name + ".cgmlp", weights);
+  bound.merge = BindBranchMerge(config, name, weights);
+  if (config.feed_forward.hidden_dim > 0) {
+    bound.norm_feed_forward = norm(".norm_ff");
+    bound.feed_forward = BindFeedForward(config, name + ".feed_forward", weights);
+  }
+  bound.norm_final = norm(".norm_final");
   return bound;
 }
 

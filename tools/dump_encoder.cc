@@ -144,6 +144,11 @@ int Run(Console* console) {
   options = Stream(model, options).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->parts().config;
+  if (!FLAGS_caches.empty() && config.encoder.branches) {
+    throw std::invalid_argument(
+        "--caches is set, but the model is a Branchformer, whose caches have rows of several "
+        "sizes; expected a Conformer or Transformer");
+  }
   const NpyType type = model->parts().encoder.data_type() == DataType::kFloat64 ? NpyType::kFloat64
                                                                                 : NpyType::kFloat32;
   NpyWriter writer(FLAGS_output,

@@ -6,6 +6,8 @@
 #include <variant>
 
 #include "encoder/cpu/attention.h"
+#include "encoder/cpu/branch_merge.h"
+#include "encoder/cpu/cgmlp.h"
 #include "encoder/cpu/convolution.h"
 #include "encoder/cpu/feed_forward.h"
 #include "encoder/cpu/frame_positions.h"
@@ -112,6 +114,14 @@ class CpuBackend final : public EncoderBackend {
       const ConvolutionWeights& weights, const LayerNormWeights* norm) const override {
     return std::make_unique<Convolution>(weights, norm, *config_.convolution, options_,
                                          packer_.get());
+  }
+  std::unique_ptr<const ResidualModule> MakeCgmlp(const CgmlpWeights& weights,
+                                                  const LayerNormWeights* norm) const override {
+    return std::make_unique<Cgmlp>(weights, norm, *config_.branches, options_, packer_.get());
+  }
+  std::unique_ptr<const BranchMergeModule> MakeBranchMerge(
+      const BranchMergeWeights& weights) const override {
+    return std::make_unique<BranchMerge>(weights, *config_.branches, options_, packer_.get());
   }
   std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {

@@ -4,6 +4,7 @@
 #include <ATen/ops/log_softmax.h>
 
 #include "encoder/libtorch/attention.h"
+#include "encoder/libtorch/branches.h"
 #include "encoder/libtorch/convolution.h"
 #include "encoder/libtorch/dense.h"
 #include "encoder/libtorch/operation_guard.h"
@@ -83,6 +84,14 @@ class LibTorchBackend final : public EncoderBackend {
   std::unique_ptr<const ResidualModule> MakeConvolution(
       const ConvolutionWeights& weights, const LayerNormWeights* norm) const override {
     return std::make_unique<Convolution>(weights, norm, *config_.convolution);
+  }
+  std::unique_ptr<const ResidualModule> MakeCgmlp(const CgmlpWeights& weights,
+                                                  const LayerNormWeights* norm) const override {
+    return std::make_unique<Cgmlp>(weights, norm, *config_.branches);
+  }
+  std::unique_ptr<const BranchMergeModule> MakeBranchMerge(
+      const BranchMergeWeights& weights) const override {
+    return std::make_unique<BranchMerge>(weights, *config_.branches);
   }
   std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {

@@ -27,6 +27,8 @@ at::Tensor Activate(Activation activation, const at::Tensor& x) {
       return at::tanh(x);
     case Activation::kSigmoid:
       return at::sigmoid(x);
+    case Activation::kIdentity:
+      return x;
   }
   TORCH_INTERNAL_ASSERT(false, "an activation without a function");
 }
@@ -41,10 +43,10 @@ at::Tensor LayerNorm(const LayerNormWeights& weights, const at::Tensor& x) {
                         weights.epsilon);
 }
 
-void TensorModule::AddTo(const std::vector<Segment>& segments, Rows x) const {
+void TensorModule::Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const {
   const OperationGuard guard;
-  at::Tensor rows = View(x);
-  rows.add_(Forward(norm_ ? LayerNorm(*norm_, rows) : rows, segments));
+  const at::Tensor rows = View(x);
+  View(y).add_(Forward(norm_ ? LayerNorm(*norm_, rows) : rows, segments));
 }
 
 at::Tensor FeedForward::Forward(const at::Tensor& x,

@@ -1,12 +1,13 @@
-"""ESPnet 2 experiment folders: Conformer or Transformer; CTC, transducer, attention decoder.
+"""ESPnet 2 experiment folders with CTC, transducer and attention decoder.
 
-Options that a config.yaml omits get ESPnet's default, stated next to each option.
+The encoder is a Conformer, Transformer, Branchformer or E-Branchformer. Options that a config.yaml
+omits get ESPnet's default, stated next to each option.
 """
 
 import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
-from models.convert import espnet_transducer, statistics, units
+from models.convert import branchformers, espnet_transducer, statistics, units
 from models.convert.attention_decoder import read_decoder, take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
@@ -34,6 +35,7 @@ RULES: List[Rule] = [
      r"\1\2\3"),
     (rf"{_LAYER}(conv_module\.norm\.running_(?:mean|var))", r"\1\2"),
     (rf"{_LAYER}conv_module\.norm\.num_batches_tracked", None),
+    *branchformers.RULES,
     (rf"(encoder\.after_norm\.){_PARAMETER}", r"\1\2"),
     (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2"),
     (r"normalize\.(mean|std)", r"normalize.\1"),  # turned into global_cmvn by _normalization
@@ -212,8 +214,12 @@ def _checkpoint(folder: Folder, notes: List[str]) -> str:
 
 def _encoder(config: Settings, assumed: Dict[str, str], eps: float) -> Dict[str, Any]:
     """The `encoder` section without normalization and input_dim."""
-    conformer = config.choice("encoder", "rnn", {"conformer": True, "transformer": False})
+    kind = config.choice("encoder", "rnn", {
+        name: name for name in ("conformer", "transformer", *branchformers.KINDS)})
     conf = config.section("encoder_conf")
+    if kind in branchformers.KINDS:
+        return _branchformer(conf, branchformers.KINDS[kind], eps)
+    conformer = kind == "conformer"
     activation, convolution, macaron = "relu", None, False
     position: Dict[str, Any] = {"scheme": "absolute"}
     if conformer:
@@ -222,7 +228,7 @@ def _encoder(config: Settings, assumed: Dict[str, str], eps: float) -> Dict[str,
                                  "encoder.feed_forward.activation")
         macaron = conf.take("macaron_style", False, "encoder.feed_forward.macaron")
         convolution = _convolution(conf, activation)
-        position = _position(conf)
+        position = _position(conf, "selfattention_layer_type", "legacy")
     else:
         assumed["encoder.feed_forward.activation"] = "ESPnet's Transformer has relu"
     norm_first = conf.take("normalize_before", True, "encoder.norm_first")
@@ -244,19 +250,57 @@ def _encoder(config: Settings, assumed: Dict[str, str], eps: float) -> Dict[str,
         "layer_norm_eps": eps,
     }
     conf.require("concat_after", False)
-    conf.require("positionwise_layer_type", "linear")
-    conf.require("zero_triu", False)
-    conf.require("interctc_use_conditioning", False)
-    conf.require("ctc_trim", False)  # drops frames that the CTC of a lower layer takes for blank
-    conf.require("qk_norm", False)
-    conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate",
-                "positionwise_conv_kernel_size", "padding_idx", "interctc_layer_idx",
-                "stochastic_depth_rate", "layer_drop_rate", "max_pos_emb_len", "use_flash_attn")
+    _check_usual_parts(conf)
+    conf.ignore("positionwise_conv_kernel_size")
     conf.require("causal", False)
     if not conformer:  # Conformer options that recipes also set
         conf.require("pos_enc_layer_type", "abs_pos")
         conf.require("selfattention_layer_type", "selfattn")
     return encoder
+
+
+def _branchformer(conf: Settings, enhanced: bool, eps: float) -> Dict[str, Any]:
+    """As `_encoder`. enhanced: an E-Branchformer."""
+    activation = "swish"
+    if enhanced:
+        activation = conf.choice("ffn_activation_type", "swish",
+                                 {name: name for name in ("swish", "relu")},
+                                 "encoder.feed_forward.activation")
+    has_modules = enhanced and conf.take("use_ffn", False)
+    macaron = enhanced and conf.take("macaron_ffn", False) and has_modules
+    feed_forward_dim, feed_forward = branchformers.read_feed_forward(conf, has_modules, macaron,
+                                                                     activation)
+    encoder = {
+        "type": "branchformer",
+        "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
+        "num_layers": conf.size("num_blocks", 12, "encoder.num_layers"),
+        "num_heads": conf.size("attention_heads", 4, "encoder.num_heads"),
+        "feed_forward_dim": feed_forward_dim,
+        "subsampling": {"type": conf.choice("input_layer", "conv2d", _SUBSAMPLING,
+                                            "encoder.subsampling.type")},
+        "scale_input": True,
+        "position": _position(conf, "attention_layer_type", "latest"),
+        "attention_bias": {part: True for part in ("query", "key", "value", "out")},
+        "feed_forward": feed_forward,
+        "branches": branchformers.read_branches(conf, enhanced, "symmetric"),
+        "after_norm": True,
+        "layer_norm_eps": eps,
+    }
+    _check_usual_parts(conf)
+    conf.ignore("activation_ckpt", "gradient_checkpoint_layers")
+    return encoder
+
+
+def _check_usual_parts(conf: Settings) -> None:
+    """Rejects parts of other kinds; names what serves the training."""
+    conf.require("positionwise_layer_type", "linear")
+    conf.require("zero_triu", False)
+    conf.require("interctc_use_conditioning", False)
+    conf.require("ctc_trim", False)  # drops frames that the CTC of a lower layer takes for blank
+    conf.require("qk_norm", False)
+    conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate", "padding_idx",
+                "interctc_layer_idx", "stochastic_depth_rate", "layer_drop_rate",
+                "max_pos_emb_len", "use_flash_attn")
 
 
 def _convolution(conf: Settings, activation: str) -> Optional[Dict[str, Any]]:
@@ -269,13 +313,19 @@ def _convolution(conf: Settings, activation: str) -> Optional[Dict[str, Any]]:
             "left_padding": "zero"}
 
 
-def _position(conf: Settings) -> Dict[str, Any]:
-    """rel_pos means the legacy kind unless rel_pos_type says "latest"."""
+def _position(conf: Settings, attention_option: str, rel_pos_type: str) -> Dict[str, Any]:
+    """The `position` object.
+
+    Args:
+        attention_option: the name of the option that tells the kind of attention.
+        rel_pos_type: the default of that option: whether rel_pos means the legacy kind or the
+            latest.
+    """
     positions = conf.choice("pos_enc_layer_type", "rel_pos", {
         name: name for name in ("rel_pos", "legacy_rel_pos", "abs_pos")}, "encoder.position.scheme")
-    attention = conf.choice("selfattention_layer_type", "rel_selfattn", {
+    attention = conf.choice(attention_option, "rel_selfattn", {
         name: name for name in ("rel_selfattn", "legacy_rel_selfattn", "selfattn")})
-    kind = conf.choice("rel_pos_type", "legacy", {"legacy": "legacy", "latest": "latest"},
+    kind = conf.choice("rel_pos_type", rel_pos_type, {"legacy": "legacy", "latest": "latest"},
                        "encoder.position.scheme")
     if kind == "legacy":
         positions, attention = (value if value.startswith("legacy_") or not value.startswith("rel_")
@@ -294,7 +344,7 @@ def _position(conf: Settings) -> Dict[str, Any]:
     }
     if (positions, attention) not in schemes:
         raise ConversionError(f"config.yaml.encoder_conf.pos_enc_layer_type {positions} with "
-                              f"selfattention_layer_type {attention} is not supported")
+                              f"{attention_option} {attention} is not supported")
     return schemes[positions, attention]
 
 

@@ -81,16 +81,22 @@ def streaming(chunk_size: int, left_context: int,
     return {"chunk_size": chunk_size, "left_context": left_context, "only": only}
 
 
+def convolution_field(encoder: Dict[str, Any]) -> str:
+    """The field of the `encoder` section that holds the type of its convolutions."""
+    return "branches" if encoder["type"] == "branchformer" else "convolution"
+
+
 def choose_dynamic_chunk(resolved: Resolved) -> None:
     """Makes a symmetric convolution end at the chunk, so that the model can stream."""
-    convolution = resolved.encoder["convolution"]
+    name = convolution_field(resolved.encoder)
+    convolution = resolved.encoder[name]
     if convolution is None or convolution["type"] != "symmetric":
         kind = "none" if convolution is None else convolution["type"]
         raise ConversionError(f"--convolution=dynamic_chunk is for models with a symmetric "
                               f"convolution, this one's is {kind}")
     _check_position(resolved, "--convolution=dynamic_chunk")
     convolution["type"] = "dynamic_chunk"
-    resolved.assumed["encoder.convolution.type"] = "--convolution=dynamic_chunk"
+    resolved.assumed[f"encoder.{name}.type"] = "--convolution=dynamic_chunk"
 
 
 def choose_running_normalization(resolved: Resolved) -> None:
@@ -116,7 +122,7 @@ def _check_position(resolved: Resolved, choice: str) -> None:
 
 def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:
     """Whether the architecture cannot be computed chunk by chunk."""
-    convolution = encoder["convolution"]
+    convolution = encoder[convolution_field(encoder)]
     return ((convolution is not None and convolution["type"] == "symmetric")
             or encoder["normalization"]["type"] in UTTERANCE_TYPES
             or encoder["position"]["scheme"] in _OF_WHOLE_UTTERANCES)

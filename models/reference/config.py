@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional
 
 from models.reference import normalization, subsampling
 from models.reference.attention import AttentionBias
+from models.reference.branches import BranchesConfig
 from models.reference.convolution import ConvolutionConfig
 from models.reference.feed_forward import FeedForwardConfig
 from models.reference.fields import (check_at_least, check_fields, check_positive, check_type,
@@ -24,21 +25,31 @@ class ConformerConfig:
     model_dim: int  # d, width of the residual stream
     num_layers: int
     num_heads: int  # must divide model_dim
-    feed_forward_dim: int
-    convolution: Optional[ConvolutionConfig]  # None: a Transformer
+    feed_forward_dim: int  # 0: no feed-forward modules (Branchformer only)
+    convolution: Optional[ConvolutionConfig]  # None: a Transformer or Branchformer
     normalization: NormalizationConfig = NormalizationConfig()
     subsampling: SubsamplingConfig = SubsamplingConfig()
     scale_input: bool = True  # multiply the subsampled input by sqrt(model_dim)
     position: Any = dataclasses.field(default_factory=lambda: make_options("chunk_rpe"))
     attention_bias: AttentionBias = AttentionBias()
-    feed_forward: FeedForwardConfig = FeedForwardConfig()
+    feed_forward: Optional[FeedForwardConfig] = FeedForwardConfig()
     norm_first: bool = True  # x + f(norm(x)); false: norm(x + f(x))
     after_norm: bool = True  # a layer norm after the last layer
     layer_norm_eps: float = 1e-5
+    branches: Optional[BranchesConfig] = None  # a Branchformer, which has no `convolution`
 
     def __post_init__(self) -> None:
-        for name in ("input_dim", "model_dim", "num_layers", "num_heads", "feed_forward_dim"):
+        for name in ("input_dim", "model_dim", "num_layers", "num_heads"):
             check_at_least(name, getattr(self, name), 1)
+        if self.feed_forward is not None:
+            check_at_least("feed_forward_dim", self.feed_forward_dim, 1)
+        elif self.branches is None:
+            raise ValueError("feed_forward is None, which a Branchformer only may have")
+        elif self.feed_forward_dim != 0:
+            raise ValueError(f"feed_forward_dim is {self.feed_forward_dim}, expected 0 where "
+                             "feed_forward is null")
+        if self.branches is not None and (self.convolution is not None or not self.norm_first):
+            raise ValueError("a Branchformer has no convolution module, and its norms come first")
         if self.model_dim % self.num_heads != 0:
             raise ValueError(f"num_heads {self.num_heads} does not divide model_dim "
                              f"{self.model_dim}")
@@ -54,7 +65,8 @@ class ConformerConfig:
         """The part of this model that cannot be computed chunk by chunk; empty if there is none."""
         if SCHEMES[scheme_name(self.position)].whole_utterance:
             return f"position scheme {scheme_name(self.position)}"
-        if self.convolution is not None and self.convolution.type == "symmetric":
+        convolutions = self.convolution if self.branches is None else self.branches
+        if convolutions is not None and convolutions.type == "symmetric":
             return "convolution type symmetric"
         if self.normalization.type in normalization.UTTERANCE_TYPES:
             return f"normalization type {self.normalization.type}"
@@ -62,16 +74,16 @@ class ConformerConfig:
 
     def to_json(self) -> Dict[str, Any]:
         """The `encoder` section of runnel.json."""
-        convolution = self.convolution
+        kind = "conformer" if self.branches is None else "branchformer"
         return {
-            "type": "conformer",
-            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
+            "type": kind,
+            **{name: getattr(self, name) for name in _plain_fields(kind)},
             "normalization": without_absent(dataclasses.asdict(self.normalization)),
             "subsampling": without_absent(dataclasses.asdict(self.subsampling)),
             "position": options_to_json(self.position),
             "attention_bias": dataclasses.asdict(self.attention_bias),
-            "feed_forward": dataclasses.asdict(self.feed_forward),
-            "convolution": None if convolution is None else dataclasses.asdict(convolution),
+            "feed_forward": _as_dict(self.feed_forward),
+            _LAYER_FIELDS[kind]: _as_dict(getattr(self, _LAYER_FIELDS[kind])),
         }
 
     @staticmethod
@@ -81,24 +93,25 @@ class ConformerConfig:
         Raises:
             ValueError: one line naming the field, what was expected and what came.
         """
-        check_fields(encoder, ["type", *_PLAIN_FIELDS, *_OBJECT_FIELDS], "encoder")
-        if encoder["type"] != "conformer":
-            raise ValueError(f"encoder.type is {encoder['type']!r}, expected 'conformer'")
-        for name, kind in _PLAIN_FIELDS.items():
-            check_type(encoder[name], kind, f"encoder.{name}")
-        convolution = encoder["convolution"]
+        kind = read_kind(encoder, "type", list(_LAYER_FIELDS), "encoder")
+        plain = _plain_fields(kind)
+        check_fields(encoder, ["type", *plain, *_OBJECT_FIELDS, _LAYER_FIELDS[kind]], "encoder")
+        for name, type_ in plain.items():
+            check_type(encoder[name], type_, f"encoder.{name}")
         try:
             return ConformerConfig(
-                **{name: encoder[name] for name in _PLAIN_FIELDS},
+                **{name: encoder[name] for name in plain},
                 normalization=_normalization(encoder["normalization"]),
                 subsampling=_subsampling(encoder["subsampling"]),
                 position=options_from_json(encoder["position"], "encoder.position"),
                 attention_bias=read_object(AttentionBias, encoder["attention_bias"],
                                            "encoder.attention_bias"),
-                feed_forward=read_object(FeedForwardConfig, encoder["feed_forward"],
-                                         "encoder.feed_forward"),
-                convolution=None if convolution is None else read_object(
-                    ConvolutionConfig, convolution, "encoder.convolution"))
+                feed_forward=_read_optional(FeedForwardConfig, encoder, "feed_forward",
+                                            kind == "branchformer"),
+                convolution=None if kind == "branchformer" else _read_optional(
+                    ConvolutionConfig, encoder, "convolution", True),
+                branches=None if kind == "conformer" else _read_optional(
+                    BranchesConfig, encoder, "branches", False))
         except ValueError as error:
             message = str(error)
             raise ValueError(message if message.startswith("encoder.")
@@ -108,8 +121,25 @@ class ConformerConfig:
 _PLAIN_FIELDS = {"input_dim": int, "model_dim": int, "num_layers": int, "num_heads": int,
                  "feed_forward_dim": int, "scale_input": bool, "norm_first": bool,
                  "after_norm": bool, "layer_norm_eps": float}
-_OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", "feed_forward",
-                  "convolution")
+_OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", "feed_forward")
+# The field of the layers of each type of encoder.
+_LAYER_FIELDS = {"conformer": "convolution", "branchformer": "branches"}
+
+
+def _plain_fields(kind: str) -> Dict[str, Any]:
+    """The fields of the section that are no objects, with their types."""
+    return {name: type_ for name, type_ in _PLAIN_FIELDS.items()
+            if kind == "conformer" or name != "norm_first"}
+
+
+def _as_dict(part: Any) -> Optional[Dict[str, Any]]:
+    return None if part is None else dataclasses.asdict(part)
+
+
+def _read_optional(cls: Any, encoder: Dict[str, Any], name: str, may_be_null: bool) -> Any:
+    if may_be_null and encoder[name] is None:
+        return None
+    return read_object(cls, encoder[name], f"encoder.{name}")
 
 
 def _normalization(value: Any) -> NormalizationConfig:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models.reference.attention import chunk_mask
+from models.reference.branchformer import BranchformerLayer
 from models.reference.config import ConformerConfig
 from models.reference.convolution import Convolution
 from models.reference.feed_forward import FeedForward
@@ -34,6 +35,7 @@ class ConformerLayer(nn.Module):
         def feed_forward() -> FeedForward:
             return FeedForward(dim, config.feed_forward_dim, config.feed_forward, dropout)
 
+        assert config.feed_forward is not None
         macaron, convolution = config.feed_forward.macaron, config.convolution
         attention = SCHEMES[scheme_name(config.position)].attention
         self.feed_forward_scale = 0.5 if macaron else 1.0
@@ -95,8 +97,8 @@ class ConformerEncoder(nn.Module):
         vectors = shared_vectors(config.position, config.model_dim // config.num_heads)
         self.register_parameter("relative_keys", vectors.get("relative_keys"))
         self.register_parameter("relative_values", vectors.get("relative_values"))
-        self.encoders = nn.ModuleList(
-            [ConformerLayer(config, dropout) for _ in range(config.num_layers)])
+        layer = ConformerLayer if config.branches is None else BranchformerLayer
+        self.encoders = nn.ModuleList([layer(config, dropout) for _ in range(config.num_layers)])
         self.after_norm = (nn.LayerNorm(config.model_dim, config.layer_norm_eps)
                            if config.after_norm else None)
         self.dropout = nn.Dropout(dropout)
@@ -120,7 +122,10 @@ class ConformerEncoder(nn.Module):
         return self.positions(num_queries, num_keys, offset, shared, like)
 
     def initial_caches(self) -> Tuple[Tensor, Tensor]:
-        """att_cache (L, H, 0, 2 d_k) and cnn_cache (L, 1, d, left frames) before a stream."""
+        """att_cache (L, H, 0, 2 d_k) and cnn_cache (L, 1, d, left frames) before a stream.
+
+        The cnn_cache of a Branchformer is (L, 1, values, 1).
+        """
         cnn_caches: List[Tensor] = []
         for layer in self.encoders:
             cnn_caches.append(layer.initial_cnn_cache(1))
@@ -166,8 +171,8 @@ class ConformerEncoder(nn.Module):
                 the last one that the chunk reads, or to the end of the stream if `last`.
             offset: first encoder frame of the chunk. last: no feature frames follow.
             left_context: encoder frames to keep in att_cache, -1 for all.
-            att_cache: (L, H, M', 2 d_k), cnn_cache: (L, 1, d, left frames); at the start of
-                a stream those of `initial_caches`.
+            att_cache: (L, H, M', 2 d_k), cnn_cache; at the start of a stream those of
+                `initial_caches`.
 
         Returns:
             (1, C, d), C possibly 0, and the two caches for the next chunk.

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from models.reference.fields import check_choice
 
 ACTIVATIONS = ("swish", "relu", "gelu")
+GATE_ACTIVATIONS = ("identity", "swish", "relu", "gelu", "tanh")
 TRANSDUCER_ACTIVATIONS = ("relu", "tanh", "swish", "gelu", "sigmoid")
 
 
@@ -34,6 +35,8 @@ def activate(x: Tensor, activation: str) -> Tensor:
         return torch.tanh(x)
     if activation == "sigmoid":
         return torch.sigmoid(x)
+    if activation == "identity":
+        return x
     return F.gelu(x)
 
 

@@ -34,12 +34,14 @@ constexpr StreamingSetting kSubstituteSetting = {32, 128};
 ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const std::string& path) {
   EncoderConfig& encoder = config.encoder;
   if (options.dynamic_chunk_convolution) {
-    if (!encoder.convolution || encoder.convolution->type != ConvolutionType::kSymmetric) {
+    const ConvolutionType* type = encoder.convolution_type();
+    if (type == nullptr || *type != ConvolutionType::kSymmetric) {
       throw std::invalid_argument(path +
                                   ": dynamic chunk convolution was asked for, expected a "
                                   "model whose convolution is symmetric");
     }
-    encoder.convolution->type = ConvolutionType::kDynamicChunk;
+    (encoder.convolution ? encoder.convolution->type : encoder.branches->type) =
+        ConvolutionType::kDynamicChunk;
   }
   if (options.running_normalization) {
     if (encoder.normalization != Normalization::kUtterance) {

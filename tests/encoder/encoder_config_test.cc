@@ -41,6 +41,20 @@ json ValidSection() {
     "norm_first": true, "after_norm": true, "layer_norm_eps": 1e-5})");
 }
 
+json BranchformerSection() {
+  json section = ValidSection();
+  section["type"] = "branchformer";
+  section.erase("convolution");
+  section.erase("norm_first");
+  section["branches"] = {{"type", "causal"},
+                         {"cgmlp_dim", 192},
+                         {"cgmlp_kernel_size", 31},
+                         {"linear_after_convolution", true},
+                         {"gate_activation", "identity"},
+                         {"merge_kernel_size", 3}};
+  return section;
+}
+
 EncoderConfig Parse(const json& section) {
   JsonSection reader(section, "encoder", "m.pt");
   return ParseEncoderConfig(&reader);
@@ -122,6 +136,42 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_TRUE(read.attention_bias.key);
   EXPECT_FALSE(read.attention_bias.value);
   EXPECT_FALSE(read.attention_bias.out);
+}
+
+TEST(EncoderConfigTest, ReadsABranchformer) {
+  const EncoderConfig config = Parse(BranchformerSection());
+  EXPECT_FALSE(config.convolution.has_value());
+  EXPECT_TRUE(config.norm_first);
+  EXPECT_EQ(config.feed_forward.hidden_dim, 384);
+  EXPECT_EQ(config.branches->type, ConvolutionType::kCausal);
+  EXPECT_EQ(config.branches->gate_dim(), 96);
+  EXPECT_EQ(config.branches->cgmlp_kernel_size, 31);
+  EXPECT_TRUE(config.branches->linear_after_convolution);
+  EXPECT_EQ(config.branches->gate_activation, Activation::kIdentity);
+  EXPECT_EQ(config.branches->merge_kernel_size, 3);
+  EXPECT_EQ(config.NeedsWholeUtterance(), nullptr);
+
+  json without = BranchformerSection();
+  without["feed_forward"] = nullptr;
+  EXPECT_TRUE(Contains(ParseError(without),
+                       "feed_forward_dim is 384, expected 0 where feed_forward is null"));
+  without["feed_forward_dim"] = 0;
+  without["branches"]["type"] = "symmetric";
+  const EncoderConfig read = Parse(without);
+  EXPECT_EQ(read.feed_forward.hidden_dim, 0);
+  EXPECT_FALSE(read.feed_forward.macaron);
+  EXPECT_TRUE(Contains(read.NeedsWholeUtterance(), "dynamic_chunk"));
+
+  for (const auto& field : AllFields(BranchformerSection())) {
+    EXPECT_TRUE(Contains(ParseError(Without(BranchformerSection(), field)),
+                         "m.pt: encoder." + DottedPath(field) + " is missing"));
+  }
+  json odd = BranchformerSection();
+  odd["branches"]["cgmlp_dim"] = 193;
+  EXPECT_TRUE(Contains(ParseError(odd), "cgmlp_dim is 193, expected an even number"));
+  json conformer = ValidSection();
+  conformer["branches"] = BranchformerSection()["branches"];
+  EXPECT_TRUE(Contains(ParseError(conformer), "m.pt: encoder.branches is a field this version"));
 }
 
 TEST(EncoderConfigTest, SmallestSizes) {
@@ -218,7 +268,7 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
 }
 
 TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
-  EXPECT_EQ(RefusalOf("/type", "transformer"), "expected \"conformer\"");
+  EXPECT_EQ(RefusalOf("/type", "transformer"), "expected one of \"branchformer\", \"conformer\"");
   EXPECT_EQ(RefusalOf("/convolution/type", "anticausal"),
             "expected one of \"causal\", \"dynamic_chunk\", \"symmetric\"");
   EXPECT_EQ(RefusalOf("/convolution/norm", "rms_norm"),

@@ -89,6 +89,23 @@ const std::vector<Variant>& Variants() {
          c->norm_first = false;
          c->after_norm = false;
        }},
+      {"e_branchformer",
+       [](EncoderConfig* c) {
+         c->convolution.reset();
+         c->branches = {ConvolutionType::kCausal, 26, 7, false, Activation::kIdentity, 4};
+       }},
+      {"e_branchformer_dynamic_chunk",
+       [](EncoderConfig* c) {
+         c->convolution.reset();
+         c->branches = {ConvolutionType::kDynamicChunk, 26, 6, true, Activation::kTanh, 5};
+         c->feed_forward.macaron = false;
+       }},
+      {"branchformer",
+       [](EncoderConfig* c) {
+         c->convolution.reset();
+         c->branches = {ConvolutionType::kCausal, 22, 5, true, Activation::kSwish, 0};
+         c->feed_forward = {0, false};
+       }},
       {"conformer_post_norm", [](EncoderConfig* c) { c->norm_first = false; }},
       {"gelu_without_biases",
        [](EncoderConfig* c) {
@@ -188,16 +205,18 @@ TEST_P(EncoderVariantsTest, BatchesAndCopiesChangeNothing) {
 }
 
 TEST(WholeUtteranceModelTest, ChunksAreRefusedAndTheWholeUtteranceIsNot) {
-  for (const bool symmetric : {false, true}) {
-    EncoderConfig config = testing::SmallConfig();
-    if (symmetric) {
-      config.convolution->type = ConvolutionType::kSymmetric;
-    } else {
-      config.normalization = Normalization::kUtterance;
-    }
+  EncoderConfig conformer = testing::SmallConfig();
+  conformer.convolution->type = ConvolutionType::kSymmetric;
+  EncoderConfig branchformer = testing::SmallConfig();
+  branchformer.convolution.reset();
+  branchformer.branches = {ConvolutionType::kSymmetric, 20, 5, false, Activation::kIdentity, 3};
+  EncoderConfig normalized = testing::SmallConfig();
+  normalized.normalization = Normalization::kUtterance;
+  for (const EncoderConfig& config : {conformer, branchformer, normalized}) {
     const Encoder encoder = RandomEncoder(config, MostExact(), kSeed);
     const Matrix features = RandomFeatures(config, 150, kSeed);
-    const std::string expected = symmetric ? "dynamic_chunk" : "running";
+    const std::string expected =
+        config.normalization == Normalization::kUtterance ? "running" : "dynamic_chunk";
     EXPECT_TRUE(
         Contains(ErrorMessage<std::invalid_argument>([&] { RunAlone(encoder, features, 8, 16); }),
                  expected));

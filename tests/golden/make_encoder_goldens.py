@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from models.reference.archive import export_archive, fbank_section, model_config  # noqa: E402
 from models.reference.attention import AttentionBias  # noqa: E402
+from models.reference.branches import BranchesConfig  # noqa: E402
 from models.reference.config import ConformerConfig  # noqa: E402
 from models.reference.convolution import ConvolutionConfig  # noqa: E402
 from models.reference.ctc import CtcConfig  # noqa: E402
@@ -94,6 +95,19 @@ VARIANTS: Dict[str, ConformerConfig] = {
                      normalization=NormalizationConfig(name, epsilon))
        for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
                              ("utterance_mean", None), ("utterance_biased", 1e-20))},
+    "e_branchformer": variant(
+        convolution=None, branches=BranchesConfig(10, 4, 3)),
+    "e_branchformer_dynamic_chunk": variant(
+        convolution=None, branches=BranchesConfig(12, 5, 4, "dynamic_chunk", True, "relu"),
+        feed_forward=FeedForwardConfig(False)),
+    "e_branchformer_symmetric": variant(
+        convolution=None, branches=BranchesConfig(12, 3, 5, "symmetric", False, "gelu")),
+    "branchformer": variant(
+        convolution=None, branches=BranchesConfig(6, 3, 0, "causal", True, "tanh"),
+        feed_forward=None, feed_forward_dim=0),
+    "branchformer_swish": variant(
+        convolution=None, branches=BranchesConfig(6, 4, 0, gate_activation="swish"),
+        feed_forward=None, feed_forward_dim=0),
 }
 
 

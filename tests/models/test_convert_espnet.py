@@ -394,8 +394,7 @@ def test_null_is_no_decoder(tmp_path):
 
 
 @pytest.mark.parametrize("name, value", [
-    ("encoder", "e_branchformer"), ("encoder", "contextual_block_conformer"),
-    ("frontend", "s3prl"), ("frontend", "fused"),
+    ("encoder", "contextual_block_conformer"), ("frontend", "s3prl"), ("frontend", "fused"),
     ("postencoder", "hugging_face_transformers")])
 def test_other_kinds_of_models_are_named_before_the_weights_are_read(name, value, tmp_path, capsys):
     made = Experiment(tmp_path / "exp")

@@ -143,6 +143,8 @@ HWY_INLINE void WithActivation(const std::optional<Activation>& activation, cons
       return body(Tanh());
     case Activation::kSigmoid:
       return body(Logistic());
+    case Activation::kIdentity:
+      return body(NoActivation());
   }
 }
 

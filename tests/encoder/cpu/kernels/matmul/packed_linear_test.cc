@@ -35,6 +35,8 @@ double Apply(std::optional<Activation> activation, double x) {
       return std::tanh(x);
     case Activation::kSigmoid:
       return 1 / (1 + std::exp(-x));
+    case Activation::kIdentity:
+      return x;
   }
   return 0;
 }
