@@ -111,7 +111,8 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_EQ(Parse(other).normalization, Normalization::kRunning);
   EXPECT_EQ(Parse(other).deviation, FeatureDeviation::kNone);
   other["normalization"] = {{"type", "running_mean"}, {"epsilon", 1e-20}};
-  EXPECT_TRUE(Contains(ParseError(other), "encoder.normalization.epsilon is not a known field"));
+  EXPECT_TRUE(Contains(ParseError(other),
+                       "encoder.normalization.epsilon is a field this version does not know"));
   other["normalization"] = {{"type", "utterance_biased"}};
   EXPECT_TRUE(Contains(ParseError(other), "encoder.normalization.epsilon is missing"));
 
