@@ -17,7 +17,8 @@ struct LayerWeights;
 
 // Gulati et al. 2020, section 2: half-step feed-forward, attention, convolution, half-step
 // feed-forward, norm. Without the convolution and the first feed-forward module it is a Transformer
-// layer. Immutable: Forward may run in several threads at once, on different streams.
+// layer. That of icefall's reworked Conformer has no norms in between, and whole feed-forward
+// steps. Immutable: Forward may run in several threads at once, on different streams.
 class ConformerLayer {
  public:
   // `index` counts layers from 0. norm_first: x + f(norm(x)); otherwise norm(x + f(x)).
@@ -45,7 +46,7 @@ class ConformerLayer {
   Step attention_;
   std::optional<Step> convolution_;
   Step feed_forward_;
-  std::unique_ptr<const NormModule> norm_final_;  // null without a convolution
+  std::unique_ptr<const NormModule> norm_final_;  // null in a Transformer
 };
 
 }  // namespace runnel

@@ -38,6 +38,7 @@ SubsamplingConfig ParseSubsampling(JsonSection section) {
       section.Choice<SubsamplingType>("type", {{"conv2d4", SubsamplingType::kConv2d4},
                                                {"conv2d6", SubsamplingType::kConv2d6},
                                                {"conv2d8", SubsamplingType::kConv2d8},
+                                               {"conv2d_1_2_2", SubsamplingType::kConv2d122},
                                                {"linear", SubsamplingType::kLinear},
                                                {"striding4", SubsamplingType::kStriding4},
                                                {"dw_striding8", SubsamplingType::kDwStriding8}});
@@ -65,10 +66,16 @@ ConvolutionConfig ParseConvolution(JsonSection section) {
                                                {"symmetric", ConvolutionType::kSymmetric},
                                                {"dynamic_chunk", ConvolutionType::kDynamicChunk}});
   config.kernel_size = static_cast<int>(section.Integer("kernel_size", 1, 4096));
-  config.norm = section.Choice<ConvolutionNorm>(
-      "norm",
-      {{"layer_norm", ConvolutionNorm::kLayerNorm}, {"batch_norm", ConvolutionNorm::kBatchNorm}});
-  config.norm_epsilon = ParseEpsilon(&section, "norm_epsilon");
+  config.norm =
+      section.Choice<ConvolutionNorm>("norm", {{"none", ConvolutionNorm::kNone},
+                                               {"layer_norm", ConvolutionNorm::kLayerNorm},
+                                               {"batch_norm", ConvolutionNorm::kBatchNorm}});
+  if (config.norm != ConvolutionNorm::kNone) {
+    config.norm_epsilon = ParseEpsilon(&section, "norm_epsilon");
+  } else if (!section.IsNull("norm_epsilon")) {
+    section.Number("norm_epsilon");  // throws where the field is missing
+    section.Fail("norm_epsilon", "null without a norm");
+  }
   config.activation = ParseActivation(&section);
   config.bias = section.Bool("bias");
   config.gated_padding =
@@ -99,9 +106,10 @@ double ParseEpsilon(JsonSection* section, const std::string& field) {
 }
 
 Activation ParseActivation(JsonSection* section) {
-  return section->Choice<Activation>(
-      "activation",
-      {{"swish", Activation::kSwish}, {"relu", Activation::kRelu}, {"gelu", Activation::kGelu}});
+  return section->Choice<Activation>("activation", {{"swish", Activation::kSwish},
+                                                    {"relu", Activation::kRelu},
+                                                    {"gelu", Activation::kGelu},
+                                                    {"double_swish", Activation::kDoubleSwish}});
 }
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
@@ -121,7 +129,9 @@ const char* EncoderConfig::NeedsWholeUtterance() const {
 
 EncoderConfig ParseEncoderConfig(JsonSection* section) {
   EncoderConfig config;
-  section->Constant("type", "conformer");
+  config.type = section->Choice<EncoderType>(
+      "type", {{"conformer", EncoderType::kConformer},
+               {"reworked_conformer", EncoderType::kReworkedConformer}});
   config.input_dim = static_cast<int>(section->Integer("input_dim", 1, kMaxSize));
   config.model_dim = static_cast<int>(section->Integer("model_dim", 2, kMaxSize));
   config.num_layers = static_cast<int>(section->Integer("num_layers", 1, 1024));
@@ -145,9 +155,14 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
   if (!section->IsNull("convolution")) {
     config.convolution = ParseConvolution(section->Section("convolution"));
   }
-  config.norm_first = section->Bool("norm_first");
-  config.after_norm = section->Bool("after_norm");
-  config.layer_norm_eps = ParseEpsilon(section, "layer_norm_eps");
+  if (config.type == EncoderType::kConformer) {
+    config.norm_first = section->Bool("norm_first");
+    config.after_norm = section->Bool("after_norm");
+    config.layer_norm_eps = ParseEpsilon(section, "layer_norm_eps");
+  } else {
+    config.after_norm = false;
+    config.feed_forward.half_steps = false;
+  }
   if (config.model_dim % config.num_heads != 0) {
     section->Fail("num_heads", "a divisor of model_dim " + std::to_string(config.model_dim));
   }

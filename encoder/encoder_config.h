@@ -14,6 +14,13 @@ namespace runnel {
 
 class JsonSection;
 
+enum class EncoderType {
+  kConformer,  // or a Transformer
+  // icefall's: modules have no norms. BasicNorm ends each layer. Feed-forward modules are added
+  // whole.
+  kReworkedConformer,
+};
+
 // How feature frames are normalised before the subsampling.
 enum class Normalization {
   kNone,
@@ -35,13 +42,13 @@ enum class ConvolutionType {
   kDynamicChunk,  // reads the same frames, but those after the chunk's end count as zero
 };
 
-enum class ConvolutionNorm { kLayerNorm, kBatchNorm };
+enum class ConvolutionNorm { kNone, kLayerNorm, kBatchNorm };
 
 struct ConvolutionConfig {
   ConvolutionType type = ConvolutionType::kCausal;
   int kernel_size = 0;  // K, encoder frames
   ConvolutionNorm norm = ConvolutionNorm::kLayerNorm;
-  double norm_epsilon = 1e-5;
+  double norm_epsilon = 1e-5;  // unless the norm is kNone
   Activation activation = Activation::kSwish;
   bool bias = true;  // of the three convolutions alike
   // Frames before the stream are zero before the first pointwise convolution (WeNet), and so become
@@ -57,12 +64,13 @@ struct ConvolutionConfig {
 
 struct FeedForwardConfig {
   int hidden_dim = 0;
-  bool macaron = true;  // two half-step modules per layer instead of one whole
+  bool macaron = true;     // two modules per layer instead of one
+  bool half_steps = true;  // with macaron: their outputs are halved
   Activation activation = Activation::kSwish;
   bool bias = true;
 
   // Factor of a module's output, before the residual sum.
-  double residual_scale() const { return macaron ? 0.5 : 1.0; }
+  double residual_scale() const { return macaron && half_steps ? 0.5 : 1.0; }
 };
 
 // The linear layers of attention that have a bias.
@@ -81,6 +89,7 @@ struct AttentionSizes {
 };
 
 struct EncoderConfig {
+  EncoderType type = EncoderType::kConformer;
   int input_dim = 0;  // feature bins per frame
   int model_dim = 0;  // d
   int num_layers = 0;
@@ -94,6 +103,7 @@ struct EncoderConfig {
   AttentionBias attention_bias;
   FeedForwardConfig feed_forward;
   std::optional<ConvolutionConfig> convolution = ConvolutionConfig();  // none: a Transformer
+  // Of kConformer.
   bool norm_first = true;  // x + f(norm(x)); otherwise norm(x + f(x))
   bool after_norm = true;  // a norm after the last layer
   double layer_norm_eps = 1e-5;
@@ -108,8 +118,8 @@ struct EncoderConfig {
 // Throws std::runtime_error naming the field, its value and what was expected.
 EncoderConfig ParseEncoderConfig(JsonSection* section);
 
-// Fields that other networks have too; they throw likewise. `activation` cannot be kTanh or
-// kSigmoid, which only transducers have.
+// Fields that other networks have too; they throw likewise. `activation` cannot be kTanh,
+// kSigmoid or kIdentity, which only transducers have.
 Activation ParseActivation(JsonSection* section);
 double ParseEpsilon(JsonSection* section, const std::string& field);
 

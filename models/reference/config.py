@@ -8,8 +8,8 @@ from models.reference import normalization, subsampling
 from models.reference.attention import AttentionBias
 from models.reference.convolution import ConvolutionConfig
 from models.reference.feed_forward import FeedForwardConfig
-from models.reference.fields import (check_at_least, check_fields, check_positive, check_type,
-                                     read_kind, read_object, without_absent)
+from models.reference.fields import (check_at_least, check_choice, check_fields, check_positive,
+                                     check_type, read_kind, read_object, without_absent)
 from models.reference.normalization import NormalizationConfig
 from models.reference.positions import (SCHEMES, make_options, options_from_json, options_to_json,
                                         scheme_name)
@@ -32,6 +32,9 @@ class ConformerConfig:
     position: Any = dataclasses.field(default_factory=lambda: make_options("chunk_rpe"))
     attention_bias: AttentionBias = AttentionBias()
     feed_forward: FeedForwardConfig = FeedForwardConfig()
+    # "reworked_conformer" (icefall): modules have no norms, a BasicNorm ends each layer, and the
+    # feed-forward modules are added whole. It has none of the three fields below.
+    type: str = "conformer"
     norm_first: bool = True  # x + f(norm(x)); false: norm(x + f(x))
     after_norm: bool = True  # a layer norm after the last layer
     layer_norm_eps: float = 1e-5
@@ -47,8 +50,14 @@ class ConformerConfig:
         if geometry_of(self.subsampling).num_encoder_frames(self.input_dim) < 1:
             raise ValueError(f"input_dim is {self.input_dim}, too few bins for subsampling "
                              f"{self.subsampling.type}")
+        check_choice("type", self.type, TYPES)
         check_positive("layer_norm_eps", self.layer_norm_eps)
         scheme_name(self.position)
+
+    @property
+    def is_reworked(self) -> bool:
+        """Whether the layers are those of icefall's reworked Conformer."""
+        return self.type == "reworked_conformer"
 
     def needs_whole_utterance(self) -> str:
         """The part of this model that cannot be computed chunk by chunk; empty if there is none."""
@@ -64,8 +73,8 @@ class ConformerConfig:
         """The `encoder` section of runnel.json."""
         convolution = self.convolution
         return {
-            "type": "conformer",
-            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
+            "type": self.type,
+            **{name: getattr(self, name) for name in _plain_fields(self.type)},
             "normalization": without_absent(dataclasses.asdict(self.normalization)),
             "subsampling": without_absent(dataclasses.asdict(self.subsampling)),
             "position": options_to_json(self.position),
@@ -81,15 +90,14 @@ class ConformerConfig:
         Raises:
             ValueError: one line naming the field, what was expected and what came.
         """
-        check_fields(encoder, ["type", *_PLAIN_FIELDS, *_OBJECT_FIELDS], "encoder")
-        if encoder["type"] != "conformer":
-            raise ValueError(f"encoder.type is {encoder['type']!r}, expected 'conformer'")
-        for name, kind in _PLAIN_FIELDS.items():
+        plain_fields = _plain_fields(read_kind(encoder, "type", TYPES, "encoder"))
+        check_fields(encoder, ["type", *plain_fields, *_OBJECT_FIELDS], "encoder")
+        for name, kind in plain_fields.items():
             check_type(encoder[name], kind, f"encoder.{name}")
         convolution = encoder["convolution"]
         try:
             return ConformerConfig(
-                **{name: encoder[name] for name in _PLAIN_FIELDS},
+                type=encoder["type"], **{name: encoder[name] for name in plain_fields},
                 normalization=_normalization(encoder["normalization"]),
                 subsampling=_subsampling(encoder["subsampling"]),
                 position=options_from_json(encoder["position"], "encoder.position"),
@@ -105,11 +113,17 @@ class ConformerConfig:
                              else f"encoder: {message}") from None
 
 
+TYPES = ("conformer", "reworked_conformer")
 _PLAIN_FIELDS = {"input_dim": int, "model_dim": int, "num_layers": int, "num_heads": int,
-                 "feed_forward_dim": int, "scale_input": bool, "norm_first": bool,
-                 "after_norm": bool, "layer_norm_eps": float}
+                 "feed_forward_dim": int, "scale_input": bool}
+_LAYER_NORM_FIELDS = {"norm_first": bool, "after_norm": bool, "layer_norm_eps": float}
 _OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", "feed_forward",
                   "convolution")
+
+
+def _plain_fields(kind: str) -> Dict[str, Any]:
+    """The fields of an encoder of this type that are no objects, and their types."""
+    return {**_PLAIN_FIELDS, **(_LAYER_NORM_FIELDS if kind == "conformer" else {})}
 
 
 def _normalization(value: Any) -> NormalizationConfig:

@@ -90,6 +90,12 @@ VARIANTS: Dict[str, ConformerConfig] = {
         position=make_options("legacy_rel_pos", table_length=50),
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
+    "reworked_conformer": variant(
+        type="reworked_conformer", subsampling=SubsamplingConfig("conv2d_1_2_2"),
+        position=make_options("chunk_rpe", query_scaling="before_bias"), scale_input=False,
+        convolution=ConvolutionConfig(5, norm="none", norm_epsilon=None,
+                                      activation="double_swish"),
+        feed_forward=FeedForwardConfig(activation="double_swish")),
     **{name: variant(subsampling=SubsamplingConfig("linear"), num_layers=1,
                      normalization=NormalizationConfig(name, epsilon))
        for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
