@@ -15,6 +15,7 @@
 namespace runnel {
 
 struct AttentionWeights;  // encoder_weights.h
+struct BasicNormWeights;
 struct BranchMergeWeights;
 struct CgmlpWeights;
 struct ConvolutionWeights;
@@ -126,6 +127,8 @@ class EncoderBackend {
   virtual std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const = 0;
   virtual std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const = 0;
+  virtual std::unique_ptr<const NormModule> MakeBasicNorm(
+      const BasicNormWeights& weights) const = 0;
   virtual std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const = 0;
   virtual std::unique_ptr<const CtcHead> MakeCtcHead(const LinearWeights& weights) const = 0;
 };

@@ -25,7 +25,7 @@ void Scale(double scale, Rows x) {
 
 std::unique_ptr<const EncoderLayer> MakeLayer(const EncoderConfig& config, int index,
                                               Weights* weights, const EncoderBackend& backend) {
-  if (config.branches) {
+  if (config.type == EncoderType::kBranchformer) {
     return std::make_unique<BranchformerLayer>(
         backend, BindBranchformerLayer(config, index, weights), index);
   }

@@ -18,7 +18,8 @@ struct ConformerLayerWeights;
 
 // Gulati et al. 2020, section 2: half-step feed-forward, attention, convolution, half-step
 // feed-forward, norm. Without the convolution and the first feed-forward module it is a Transformer
-// layer.
+// layer. That of icefall's reworked Conformer has no norms in between, and whole feed-forward
+// steps.
 class ConformerLayer final : public EncoderLayer {
  public:
   // `index` counts layers from 0. norm_first: x + f(norm(x)); otherwise norm(x + f(x)).
@@ -43,7 +44,7 @@ class ConformerLayer final : public EncoderLayer {
   Step attention_;
   std::optional<Step> convolution_;
   Step feed_forward_;
-  std::unique_ptr<const NormModule> norm_final_;  // null without a convolution
+  std::unique_ptr<const NormModule> norm_final_;  // null in a Transformer
 };
 
 }  // namespace runnel

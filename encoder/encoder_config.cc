@@ -39,6 +39,7 @@ SubsamplingConfig ParseSubsampling(JsonSection section) {
       section.Choice<SubsamplingType>("type", {{"conv2d4", SubsamplingType::kConv2d4},
                                                {"conv2d6", SubsamplingType::kConv2d6},
                                                {"conv2d8", SubsamplingType::kConv2d8},
+                                               {"conv2d_1_2_2", SubsamplingType::kConv2d122},
                                                {"linear", SubsamplingType::kLinear},
                                                {"striding4", SubsamplingType::kStriding4},
                                                {"dw_striding8", SubsamplingType::kDwStriding8}});
@@ -70,10 +71,16 @@ ConvolutionConfig ParseConvolution(JsonSection section) {
   ConvolutionConfig config;
   config.type = ParseConvolutionType(&section);
   config.kernel_size = static_cast<int>(section.Integer("kernel_size", 1, kMaxKernelSize));
-  config.norm = section.Choice<ConvolutionNorm>(
-      "norm",
-      {{"layer_norm", ConvolutionNorm::kLayerNorm}, {"batch_norm", ConvolutionNorm::kBatchNorm}});
-  config.norm_epsilon = ParseEpsilon(&section, "norm_epsilon");
+  config.norm =
+      section.Choice<ConvolutionNorm>("norm", {{"none", ConvolutionNorm::kNone},
+                                               {"layer_norm", ConvolutionNorm::kLayerNorm},
+                                               {"batch_norm", ConvolutionNorm::kBatchNorm}});
+  if (config.norm != ConvolutionNorm::kNone) {
+    config.norm_epsilon = ParseEpsilon(&section, "norm_epsilon");
+  } else if (!section.IsNull("norm_epsilon")) {
+    section.Number("norm_epsilon");  // throws where the field is missing
+    section.Fail("norm_epsilon", "null without a norm");
+  }
   config.activation = ParseActivation(&section);
   config.bias = section.Bool("bias");
   config.gated_padding =
@@ -105,7 +112,7 @@ BranchesConfig ParseBranches(JsonSection section) {
   return config;
 }
 
-// The layers of a Conformer or Transformer.
+// The layers of a Conformer, Transformer or reworked Conformer.
 void ParseConformer(JsonSection* section, EncoderConfig* config) {
   const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
   config->feed_forward = ParseFeedForward(section->Section("feed_forward"));
@@ -114,7 +121,11 @@ void ParseConformer(JsonSection* section, EncoderConfig* config) {
   if (!section->IsNull("convolution")) {
     config->convolution = ParseConvolution(section->Section("convolution"));
   }
-  config->norm_first = section->Bool("norm_first");
+  if (config->type == EncoderType::kConformer) {
+    config->norm_first = section->Bool("norm_first");
+  } else {
+    config->feed_forward.half_steps = false;
+  }
 }
 
 // The layers of a Branchformer or E-Branchformer.
@@ -150,9 +161,10 @@ double ParseEpsilon(JsonSection* section, const std::string& field) {
 }
 
 Activation ParseActivation(JsonSection* section) {
-  return section->Choice<Activation>(
-      "activation",
-      {{"swish", Activation::kSwish}, {"relu", Activation::kRelu}, {"gelu", Activation::kGelu}});
+  return section->Choice<Activation>("activation", {{"swish", Activation::kSwish},
+                                                    {"relu", Activation::kRelu},
+                                                    {"gelu", Activation::kGelu},
+                                                    {"double_swish", Activation::kDoubleSwish}});
 }
 
 const ConvolutionType* EncoderConfig::convolution_type() const {
@@ -178,8 +190,10 @@ const char* EncoderConfig::NeedsWholeUtterance() const {
 
 EncoderConfig ParseEncoderConfig(JsonSection* section) {
   EncoderConfig config;
-  const auto parse_layers = section->Choice<void (*)(JsonSection*, EncoderConfig*)>(
-      "type", {{"conformer", &ParseConformer}, {"branchformer", &ParseBranchformer}});
+  config.type =
+      section->Choice<EncoderType>("type", {{"conformer", EncoderType::kConformer},
+                                            {"reworked_conformer", EncoderType::kReworkedConformer},
+                                            {"branchformer", EncoderType::kBranchformer}});
   config.input_dim = static_cast<int>(section->Integer("input_dim", 1, kMaxSize));
   config.model_dim = static_cast<int>(section->Integer("model_dim", 2, kMaxSize));
   config.num_layers = static_cast<int>(section->Integer("num_layers", 1, 1024));
@@ -196,9 +210,17 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
   JsonSection attention_bias = section->Section("attention_bias");
   config.attention_bias = ParseAttentionBias(&attention_bias);
 
-  parse_layers(section, &config);
-  config.after_norm = section->Bool("after_norm");
-  config.layer_norm_eps = ParseEpsilon(section, "layer_norm_eps");
+  if (config.type == EncoderType::kBranchformer) {
+    ParseBranchformer(section, &config);
+  } else {
+    ParseConformer(section, &config);
+  }
+  if (config.type == EncoderType::kReworkedConformer) {
+    config.after_norm = false;
+  } else {
+    config.after_norm = section->Bool("after_norm");
+    config.layer_norm_eps = ParseEpsilon(section, "layer_norm_eps");
+  }
   if (config.model_dim % config.num_heads != 0) {
     section->Fail("num_heads", "a divisor of model_dim " + std::to_string(config.model_dim));
   }

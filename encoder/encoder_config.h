@@ -14,6 +14,14 @@ namespace runnel {
 
 class JsonSection;
 
+enum class EncoderType {
+  kConformer,  // or a Transformer
+  // icefall's: modules have no norms. BasicNorm ends each layer. Feed-forward modules are added
+  // whole.
+  kReworkedConformer,
+  kBranchformer,  // or an E-Branchformer
+};
+
 // How feature frames are normalised before the subsampling.
 enum class Normalization {
   kNone,
@@ -41,13 +49,13 @@ inline int64_t LeftFrames(ConvolutionType type, int64_t kernel_size) {
   return type == ConvolutionType::kCausal ? kernel_size - 1 : (kernel_size - 1) / 2;
 }
 
-enum class ConvolutionNorm { kLayerNorm, kBatchNorm };
+enum class ConvolutionNorm { kNone, kLayerNorm, kBatchNorm };
 
 struct ConvolutionConfig {
   ConvolutionType type = ConvolutionType::kCausal;
   int kernel_size = 0;  // K, encoder frames
   ConvolutionNorm norm = ConvolutionNorm::kLayerNorm;
-  double norm_epsilon = 1e-5;
+  double norm_epsilon = 1e-5;  // unless the norm is kNone
   Activation activation = Activation::kSwish;
   bool bias = true;  // of the three convolutions alike
   // Frames before the stream are zero before the first pointwise convolution (WeNet), and so become
@@ -77,13 +85,14 @@ struct BranchesConfig {
 };
 
 struct FeedForwardConfig {
-  int hidden_dim = 0;   // 0: no feed-forward module (Branchformer only)
-  bool macaron = true;  // two half-step modules per layer instead of one whole
+  int hidden_dim = 0;      // 0: no feed-forward module (Branchformer only)
+  bool macaron = true;     // two modules per layer instead of one
+  bool half_steps = true;  // with macaron: their outputs are halved
   Activation activation = Activation::kSwish;
   bool bias = true;
 
   // Factor of a module's output, before the residual sum.
-  double residual_scale() const { return macaron ? 0.5 : 1.0; }
+  double residual_scale() const { return macaron && half_steps ? 0.5 : 1.0; }
 };
 
 // The linear layers of attention that have a bias.
@@ -102,6 +111,7 @@ struct AttentionSizes {
 };
 
 struct EncoderConfig {
+  EncoderType type = EncoderType::kConformer;
   int input_dim = 0;  // feature bins per frame
   int model_dim = 0;  // d
   int num_layers = 0;
@@ -115,9 +125,10 @@ struct EncoderConfig {
   AttentionBias attention_bias;
   FeedForwardConfig feed_forward;
   std::optional<ConvolutionConfig> convolution = ConvolutionConfig();  // none: a Transformer
-  std::optional<BranchesConfig> branches;  // a Branchformer, which has no `convolution`
-  bool norm_first = true;                  // x + f(norm(x)); otherwise norm(x + f(x))
-  bool after_norm = true;                  // a norm after the last layer
+  std::optional<BranchesConfig> branches;  // of kBranchformer, which has no `convolution`
+  // Not of kReworkedConformer.
+  bool norm_first = true;  // x + f(norm(x)); otherwise norm(x + f(x))
+  bool after_norm = true;  // a norm after the last layer
   double layer_norm_eps = 1e-5;
 
   int head_dim() const { return model_dim / num_heads; }  // d_k

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "encoder/subsampling_geometry.h"
@@ -67,19 +69,22 @@ void FoldResidual(const Weights& weights, int64_t frame_tap, DepthwiseWeights* c
   convolution->taps = Rounded(weights, convolution->taps.shape(), std::move(taps));
 }
 
-// Channels of the subsampling's convolutions.
-int64_t NumChannels(const EncoderConfig& config) {
+// Channels after stage `stage` of the subsampling, counted from 0.
+int64_t NumChannels(const EncoderConfig& config, size_t stage) {
+  constexpr int64_t kOfConv2d122[] = {8, 32, 128};
+  if (config.subsampling.type == SubsamplingType::kConv2d122) return kOfConv2d122[stage];
   return config.subsampling.is_striding() ? config.subsampling.channels : config.model_dim;
 }
 
 std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Weights* weights) {
   const bool depthwise = config.subsampling.type == SubsamplingType::kDwStriding8;
-  const int64_t channels = NumChannels(config);
   const SubsamplingGeometry geometry(config.subsampling);
   std::vector<SubsamplingStageWeights> stages;
   int index = 0;  // of the layer in the checkpoint; ReLUs are counted too
   for (const SubsamplingStage& stage : geometry.stages()) {
     const bool first = index == 0;
+    const int64_t channels = NumChannels(config, stages.size());
+    const int64_t input_channels = first ? 1 : NumChannels(config, stages.size() - 1);
     SubsamplingStageWeights bound;
     // Convolutions over all channels are computed as matmuls.
     const auto take = [&](int layer, bool all_channels, const Shape& shape, Tensor* weight,
@@ -93,7 +98,7 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
     bound.groups = depthwise && !first ? channels : 1;
     const bool all_channels = !first && !depthwise;
     take(index, all_channels,
-         {channels, all_channels ? channels : 1, stage.kernel_size, stage.kernel_size},
+         {channels, all_channels ? input_channels : 1, stage.kernel_size, stage.kernel_size},
          &bound.weight, &bound.bias);
     index += 2;
     if (depthwise && !first) {
@@ -109,6 +114,15 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
 std::string LayerName(int layer) { return "encoder.encoders." + std::to_string(layer); }
 
 }  // namespace
+
+BasicNormWeights BindBasicNorm(Weights* weights, const std::string& name) {
+  const std::string field = name + ".log_epsilon";
+  const double epsilon = std::exp(Float64Values(weights->Take(field, {1}))[0]);
+  if (!(epsilon > 0 && epsilon < std::numeric_limits<float>::max())) {
+    weights->Fail(field, "holds a value that is out of range, expected a logarithm");
+  }
+  return {epsilon};
+}
 
 LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t input_dim,
                          int64_t output_dim, bool bias) {
@@ -169,15 +183,20 @@ GlobalCmvnWeights BindGlobalCmvn(const EncoderConfig& config, Weights* weights) 
 
 SubsamplingWeights BindSubsampling(const EncoderConfig& config, Weights* weights) {
   const SubsamplingGeometry geometry(config.subsampling);
-  const bool convolves = !geometry.stages().empty();
+  const size_t num_stages = geometry.stages().size();
+  const bool convolves = num_stages > 0;
   const int64_t out_dim =
-      geometry.NumBins(config.input_dim) * (convolves ? NumChannels(config) : 1);
+      geometry.NumBins(config.input_dim) * (convolves ? NumChannels(config, num_stages - 1) : 1);
   SubsamplingWeights subsampling;
   subsampling.stages = BindStages(config, weights);
   subsampling.out = BindLinear(weights, "encoder.embed.out.0", out_dim, config.model_dim);
   if (!convolves) {
     subsampling.norm =
         BindLayerNorm(weights, "encoder.embed.out.1", config.model_dim, config.layer_norm_eps);
+  }
+  if (config.subsampling.type == SubsamplingType::kConv2d122) {
+    subsampling.activation = Activation::kDoubleSwish;
+    subsampling.basic_norm = BindBasicNorm(weights, "encoder.embed.out.1");
   }
   return subsampling;
 }
@@ -205,7 +224,7 @@ ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::strin
       BindDepthwise(weights, name + ".depthwise_conv", dim, sizes.kernel_size, sizes.bias);
   if (sizes.norm == ConvolutionNorm::kBatchNorm) {
     FoldBatchNorm(weights, name + ".norm", sizes.norm_epsilon, &convolution.depthwise);
-  } else {
+  } else if (sizes.norm == ConvolutionNorm::kLayerNorm) {
     convolution.norm = BindLayerNorm(weights, name + ".norm", dim, sizes.norm_epsilon);
   }
   convolution.pointwise_2 = BindPointwise(weights, name + ".pointwise_conv2", dim, dim, sizes.bias);
@@ -254,8 +273,11 @@ BranchMergeWeights BindBranchMerge(const EncoderConfig& config, const std::strin
 
 ConformerLayerWeights BindConformerLayer(const EncoderConfig& config, int layer, Weights* weights) {
   const std::string name = LayerName(layer);
+  const bool is_reworked = config.type == EncoderType::kReworkedConformer;
   const auto norm = [&](const char* field) {
-    return BindLayerNorm(weights, name + field, config.model_dim, config.layer_norm_eps);
+    return is_reworked ? std::nullopt
+                       : std::make_optional(BindLayerNorm(weights, name + field, config.model_dim,
+                                                          config.layer_norm_eps));
   };
   ConformerLayerWeights bound;
   if (config.feed_forward.macaron) {
@@ -271,6 +293,7 @@ ConformerLayerWeights BindConformerLayer(const EncoderConfig& config, int layer,
   }
   bound.norm_feed_forward = norm(".norm_ff");
   bound.feed_forward = BindFeedForward(config, name + ".feed_forward", weights);
+  if (is_reworked) bound.basic_norm = BindBasicNorm(weights, name + ".norm_final");
   return bound;
 }
 

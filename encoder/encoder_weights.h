@@ -29,6 +29,11 @@ struct LayerNormWeights {
   double epsilon = 0;
 };
 
+// x / sqrt(mean of x^2 + epsilon), over the channels (icefall).
+struct BasicNormWeights {
+  double epsilon = 0;
+};
+
 struct AttentionWeights {
   LinearWeights query;
   LinearWeights key;
@@ -81,19 +86,23 @@ struct SubsamplingStageWeights {
 struct SubsamplingWeights {
   std::vector<SubsamplingStageWeights> stages;  // first to last
   LinearWeights out;                            // (d, channels * bins), channels outermost
+  Activation activation = Activation::kRelu;    // after each stage
   std::optional<LayerNormWeights> norm;         // where there is no convolution
+  std::optional<BasicNormWeights> basic_norm;   // of kConv2d122
 };
 
+// Modules of a reworked Conformer have no norm, and its layers end with a BasicNorm.
 struct ConformerLayerWeights {
   std::optional<LayerNormWeights> norm_feed_forward_macaron;
   std::optional<FeedForwardWeights> feed_forward_macaron;
-  LayerNormWeights norm_attention;
+  std::optional<LayerNormWeights> norm_attention;
   AttentionWeights attention;
   std::optional<LayerNormWeights> norm_convolution;
   std::optional<ConvolutionWeights> convolution;
-  LayerNormWeights norm_feed_forward;
+  std::optional<LayerNormWeights> norm_feed_forward;
   FeedForwardWeights feed_forward;
   std::optional<LayerNormWeights> norm_final;  // where there is a convolution
+  std::optional<BasicNormWeights> basic_norm;
 };
 
 struct BranchformerLayerWeights {

@@ -59,6 +59,7 @@ EncoderConfig EBranchformerConfig() {
   config.num_heads = 8;
   config.feed_forward.hidden_dim = 1024;
   config.convolution.reset();
+  config.type = EncoderType::kBranchformer;
   config.branches = {ConvolutionType::kCausal, 1024, 31, false, Activation::kIdentity, 31};
   return config;
 }

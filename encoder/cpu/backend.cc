@@ -131,6 +131,9 @@ class CpuBackend final : public EncoderBackend {
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<LayerNorm>(weights);
   }
+  std::unique_ptr<const NormModule> MakeBasicNorm(const BasicNormWeights& weights) const override {
+    return std::make_unique<BasicNorm>(weights);
+  }
   std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
     return std::make_unique<Linear>(weights, options_.matmul_type, packer_.get());
   }

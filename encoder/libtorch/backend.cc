@@ -30,6 +30,20 @@ class Norm final : public NormModule {
   LayerNormWeights weights_;
 };
 
+class BasicNormLayer final : public NormModule {
+ public:
+  explicit BasicNormLayer(const BasicNormWeights& weights) : weights_(weights) {}
+
+  void Normalize(Rows x) const override {
+    const OperationGuard guard;
+    at::Tensor rows = View(x);
+    rows.copy_(BasicNorm(weights_, rows));
+  }
+
+ private:
+  BasicNormWeights weights_;
+};
+
 class LinearLayer final : public LinearModule {
  public:
   explicit LinearLayer(const LinearWeights& weights) : weights_(weights) {}
@@ -99,6 +113,9 @@ class LibTorchBackend final : public EncoderBackend {
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<Norm>(weights);
+  }
+  std::unique_ptr<const NormModule> MakeBasicNorm(const BasicNormWeights& weights) const override {
+    return std::make_unique<BasicNormLayer>(weights);
   }
   std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
     return std::make_unique<LinearLayer>(weights);

@@ -9,8 +9,8 @@ from models.reference.attention import AttentionBias
 from models.reference.branches import BranchesConfig
 from models.reference.convolution import ConvolutionConfig
 from models.reference.feed_forward import FeedForwardConfig
-from models.reference.fields import (check_at_least, check_fields, check_positive, check_type,
-                                     read_kind, read_object, without_absent)
+from models.reference.fields import (check_at_least, check_choice, check_fields, check_positive,
+                                     check_type, read_kind, read_object, without_absent)
 from models.reference.normalization import NormalizationConfig
 from models.reference.positions import (SCHEMES, make_options, options_from_json, options_to_json,
                                         scheme_name)
@@ -33,12 +33,19 @@ class ConformerConfig:
     position: Any = dataclasses.field(default_factory=lambda: make_options("chunk_rpe"))
     attention_bias: AttentionBias = AttentionBias()
     feed_forward: Optional[FeedForwardConfig] = FeedForwardConfig()
+    # "reworked_conformer" (icefall): modules have no norms, a BasicNorm ends each layer, and the
+    # feed-forward modules are added whole. It has none of the three fields below.
+    # "branchformer": it has `branches`.
+    type: str = "conformer"
     norm_first: bool = True  # x + f(norm(x)); false: norm(x + f(x))
     after_norm: bool = True  # a layer norm after the last layer
     layer_norm_eps: float = 1e-5
     branches: Optional[BranchesConfig] = None  # a Branchformer, which has no `convolution`
 
     def __post_init__(self) -> None:
+        check_choice("type", self.type, TYPES)
+        if (self.type == "branchformer") != (self.branches is not None):
+            raise ValueError(f"the type is {self.type}; a branchformer, and no other, has branches")
         for name in ("input_dim", "model_dim", "num_layers", "num_heads"):
             check_at_least(name, getattr(self, name), 1)
         if self.feed_forward is not None:
@@ -61,6 +68,11 @@ class ConformerConfig:
         check_positive("layer_norm_eps", self.layer_norm_eps)
         scheme_name(self.position)
 
+    @property
+    def is_reworked(self) -> bool:
+        """Whether the layers are those of icefall's reworked Conformer."""
+        return self.type == "reworked_conformer"
+
     def needs_whole_utterance(self) -> str:
         """The part of this model that cannot be computed chunk by chunk; empty if there is none."""
         if SCHEMES[scheme_name(self.position)].whole_utterance:
@@ -74,16 +86,15 @@ class ConformerConfig:
 
     def to_json(self) -> Dict[str, Any]:
         """The `encoder` section of runnel.json."""
-        kind = "conformer" if self.branches is None else "branchformer"
         return {
-            "type": kind,
-            **{name: getattr(self, name) for name in _plain_fields(kind)},
+            "type": self.type,
+            **{name: getattr(self, name) for name in _plain_fields(self.type)},
             "normalization": without_absent(dataclasses.asdict(self.normalization)),
             "subsampling": without_absent(dataclasses.asdict(self.subsampling)),
             "position": options_to_json(self.position),
             "attention_bias": dataclasses.asdict(self.attention_bias),
             "feed_forward": _as_dict(self.feed_forward),
-            _LAYER_FIELDS[kind]: _as_dict(getattr(self, _LAYER_FIELDS[kind])),
+            _layer_field(self.type): _as_dict(getattr(self, _layer_field(self.type))),
         }
 
     @staticmethod
@@ -93,43 +104,42 @@ class ConformerConfig:
         Raises:
             ValueError: one line naming the field, what was expected and what came.
         """
-        kind = read_kind(encoder, "type", list(_LAYER_FIELDS), "encoder")
+        kind = read_kind(encoder, "type", TYPES, "encoder")
         plain = _plain_fields(kind)
-        check_fields(encoder, ["type", *plain, *_OBJECT_FIELDS, _LAYER_FIELDS[kind]], "encoder")
+        check_fields(encoder, ["type", *plain, *_OBJECT_FIELDS, _layer_field(kind)], "encoder")
         for name, type_ in plain.items():
             check_type(encoder[name], type_, f"encoder.{name}")
+        is_branchformer = kind == "branchformer"
         try:
             return ConformerConfig(
-                **{name: encoder[name] for name in plain},
+                type=kind, **{name: encoder[name] for name in plain},
                 normalization=_normalization(encoder["normalization"]),
                 subsampling=_subsampling(encoder["subsampling"]),
                 position=options_from_json(encoder["position"], "encoder.position"),
                 attention_bias=read_object(AttentionBias, encoder["attention_bias"],
                                            "encoder.attention_bias"),
                 feed_forward=_read_optional(FeedForwardConfig, encoder, "feed_forward",
-                                            kind == "branchformer"),
-                convolution=None if kind == "branchformer" else _read_optional(
+                                            is_branchformer),
+                convolution=None if is_branchformer else _read_optional(
                     ConvolutionConfig, encoder, "convolution", True),
-                branches=None if kind == "conformer" else _read_optional(
-                    BranchesConfig, encoder, "branches", False))
+                branches=_read_optional(BranchesConfig, encoder, "branches", False)
+                if is_branchformer else None)
         except ValueError as error:
             message = str(error)
             raise ValueError(message if message.startswith("encoder.")
                              else f"encoder: {message}") from None
 
 
+TYPES = ("conformer", "reworked_conformer", "branchformer")
 _PLAIN_FIELDS = {"input_dim": int, "model_dim": int, "num_layers": int, "num_heads": int,
-                 "feed_forward_dim": int, "scale_input": bool, "norm_first": bool,
-                 "after_norm": bool, "layer_norm_eps": float}
+                 "feed_forward_dim": int, "scale_input": bool}
+_LAYER_NORM_FIELDS = {"norm_first": bool, "after_norm": bool, "layer_norm_eps": float}
 _OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", "feed_forward")
-# The field of the layers of each type of encoder.
-_LAYER_FIELDS = {"conformer": "convolution", "branchformer": "branches"}
 
 
-def _plain_fields(kind: str) -> Dict[str, Any]:
-    """The fields of the section that are no objects, with their types."""
-    return {name: type_ for name, type_ in _PLAIN_FIELDS.items()
-            if kind == "conformer" or name != "norm_first"}
+def _layer_field(kind: str) -> str:
+    """The object that an encoder of this type has for its layers."""
+    return "branches" if kind == "branchformer" else "convolution"
 
 
 def _as_dict(part: Any) -> Optional[Dict[str, Any]]:
@@ -140,6 +150,13 @@ def _read_optional(cls: Any, encoder: Dict[str, Any], name: str, may_be_null: bo
     if may_be_null and encoder[name] is None:
         return None
     return read_object(cls, encoder[name], f"encoder.{name}")
+
+
+def _plain_fields(kind: str) -> Dict[str, Any]:
+    """The fields of an encoder of this type that are no objects, and their types."""
+    absent = {"reworked_conformer": tuple(_LAYER_NORM_FIELDS), "branchformer": ("norm_first",)}
+    return {**_PLAIN_FIELDS, **{name: type_ for name, type_ in _LAYER_NORM_FIELDS.items()
+                                if name not in absent.get(kind, ())}}
 
 
 def _normalization(value: Any) -> NormalizationConfig:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models.reference.attention import chunk_mask
+from models.reference.basic_norm import BasicNorm
 from models.reference.branchformer import BranchformerLayer
 from models.reference.config import ConformerConfig
 from models.reference.convolution import Convolution
@@ -18,7 +19,7 @@ from models.reference.feed_forward import FeedForward
 from models.reference.normalization import GlobalCmvn
 from models.reference.positions import SCHEMES, scheme_name
 from models.reference.positions.relative_key_value import shared_vectors
-from models.reference.residual_norm import ResidualNorm
+from models.reference.residual_norm import NoNorm, ResidualNorm
 from models.reference.subsampling import Subsampling
 
 
@@ -29,7 +30,9 @@ class ConformerLayer(nn.Module):
         super().__init__()
         dim = config.model_dim
 
-        def norm() -> ResidualNorm:
+        def norm() -> nn.Module:
+            if config.is_reworked:
+                return NoNorm()
             return ResidualNorm(dim, config.layer_norm_eps, config.norm_first)
 
         def feed_forward() -> FeedForward:
@@ -38,7 +41,7 @@ class ConformerLayer(nn.Module):
         assert config.feed_forward is not None
         macaron, convolution = config.feed_forward.macaron, config.convolution
         attention = SCHEMES[scheme_name(config.position)].attention
-        self.feed_forward_scale = 0.5 if macaron else 1.0
+        self.feed_forward_scale = 0.5 if macaron and not config.is_reworked else 1.0
         self.norm_ff_macaron = norm() if macaron else None
         self.feed_forward_macaron = feed_forward() if macaron else None
         self.norm_mha = norm()
@@ -48,14 +51,15 @@ class ConformerLayer(nn.Module):
         self.conv_module = Convolution(dim, convolution) if convolution else None
         self.norm_ff = norm()
         self.feed_forward = feed_forward()
-        self.norm_final = nn.LayerNorm(dim, config.layer_norm_eps) if convolution else None
+        self.norm_final = (BasicNorm() if config.is_reworked
+                           else nn.LayerNorm(dim, config.layer_norm_eps) if convolution else None)
         self.dropout = nn.Dropout(dropout)
 
     def initial_cnn_cache(self, batch: int) -> Tensor:
         """(B, d, left frames of the convolution)."""
         if self.conv_module is not None:
             return self.conv_module.initial_cache(batch)
-        weight = self.norm_mha.weight
+        weight = self.self_attn.linear_out.weight
         return torch.zeros(batch, weight.size(0), 0, dtype=weight.dtype, device=weight.device)
 
     def forward(self, x: Tensor, tables: List[Tensor], visible: Tensor, present: Tensor,
@@ -100,7 +104,7 @@ class ConformerEncoder(nn.Module):
         layer = ConformerLayer if config.branches is None else BranchformerLayer
         self.encoders = nn.ModuleList([layer(config, dropout) for _ in range(config.num_layers)])
         self.after_norm = (nn.LayerNorm(config.model_dim, config.layer_norm_eps)
-                           if config.after_norm else None)
+                           if config.after_norm and not config.is_reworked else None)
         self.dropout = nn.Dropout(dropout)
 
     def subsample(self, features: Tensor, lengths: Tensor, offset: int,

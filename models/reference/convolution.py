@@ -1,7 +1,7 @@
 """The gated depthwise convolution module (Gulati et al. 2020, section 2.2) with its cache."""
 
 import dataclasses
-from typing import Tuple
+from typing import Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +11,7 @@ from models.reference.depthwise import TYPES, DepthwiseConvolution, left_frames_
 from models.reference.feed_forward import ACTIVATIONS, activate
 from models.reference.fields import check_at_least, check_choice, check_positive
 
-NORMS = ("layer_norm", "batch_norm")
+NORMS = ("none", "layer_norm", "batch_norm")
 LEFT_PADDINGS = ("zero", "gated_zero")
 
 
@@ -22,7 +22,7 @@ class ConvolutionConfig:
     kernel_size: int  # K, encoder frames
     type: str = "causal"
     norm: str = "layer_norm"
-    norm_epsilon: float = 1e-5
+    norm_epsilon: Optional[float] = 1e-5  # None for the norm "none"
     activation: str = "swish"
     bias: bool = True  # of all three convolutions
     # Frames before the stream: zero after the gate, or (gated_zero, WeNet) before pointwise_conv1.
@@ -32,7 +32,11 @@ class ConvolutionConfig:
         check_choice("type", self.type, TYPES)
         check_at_least("kernel_size", self.kernel_size, 1)
         check_choice("norm", self.norm, NORMS)
-        check_positive("norm_epsilon", self.norm_epsilon)
+        if (self.norm_epsilon is None) != (self.norm == "none"):
+            raise ValueError(f"norm_epsilon is {self.norm_epsilon}, the norm {self.norm}; expected "
+                             "a number with a norm and null without one")
+        if self.norm_epsilon is not None:
+            check_positive("norm_epsilon", self.norm_epsilon)
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("left_padding", self.left_padding, LEFT_PADDINGS)
         if self.left_padding == "gated_zero" and self.type != "causal":
@@ -72,8 +76,11 @@ class Convolution(nn.Module):
         self.gated_zero = config.left_padding == "gated_zero"
         self.pointwise_conv1 = nn.Conv1d(model_dim, 2 * model_dim, 1, bias=bias)
         self.depthwise_conv = DepthwiseConvolution(model_dim, kernel, config.type, bias)
-        norm = nn.LayerNorm if config.norm == "layer_norm" else BatchNorm
-        self.norm = norm(model_dim, config.norm_epsilon)
+        if config.norm_epsilon is None:
+            self.norm = nn.Identity()
+        else:
+            norm = nn.LayerNorm if config.norm == "layer_norm" else BatchNorm
+            self.norm = norm(model_dim, config.norm_epsilon)
         self.pointwise_conv2 = nn.Conv1d(model_dim, model_dim, 1, bias=bias)
 
     def initial_cache(self, batch: int) -> Tensor:

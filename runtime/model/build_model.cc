@@ -299,11 +299,11 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   if (recorder) packed->matrices = recorder->matrices();
   if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
-  return std::make_unique<const ModelParts>(ModelParts{
-      options.precision, cpu_options, config, std::move(tokens), std::move(frame_extractor),
-      std::move(encoder), std::move(ctc_head), std::move(transducer), std::move(attention_decoder),
-      std::move(prompt), Fingerprint(file.digest, options, cpu_options.has_value()),
-      file.archive.note});
+  return std::make_unique<const ModelParts>(
+      ModelParts{options.precision, cpu_options, config, std::move(tokens),
+                 std::move(frame_extractor), std::move(encoder), std::move(ctc_head),
+                 std::move(transducer), std::move(attention_decoder), std::move(prompt),
+                 Fingerprint(file.digest, options, cpu_options.has_value()), file.archive.note});
 }
 
 }  // namespace runnel

@@ -125,7 +125,8 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_EQ(Parse(other).normalization, Normalization::kRunning);
   EXPECT_EQ(Parse(other).deviation, FeatureDeviation::kNone);
   other["normalization"] = {{"type", "running_mean"}, {"epsilon", 1e-20}};
-  EXPECT_TRUE(Contains(ParseError(other), "encoder.normalization.epsilon is not a known field"));
+  EXPECT_TRUE(Contains(ParseError(other),
+                       "encoder.normalization.epsilon is a field this version does not know"));
   other["normalization"] = {{"type", "utterance_biased"}};
   EXPECT_TRUE(Contains(ParseError(other), "encoder.normalization.epsilon is missing"));
 
@@ -172,6 +173,40 @@ TEST(EncoderConfigTest, ReadsABranchformer) {
   json conformer = ValidSection();
   conformer["branches"] = BranchformerSection()["branches"];
   EXPECT_TRUE(Contains(ParseError(conformer), "m.pt: encoder.branches is a field this version"));
+}
+
+// icefall's, which has no layer norms.
+json ReworkedSection() {
+  json section = ValidSection();
+  section["type"] = "reworked_conformer";
+  section["subsampling"] = {{"type", "conv2d_1_2_2"}};
+  section["convolution"]["norm"] = "none";
+  section["convolution"]["norm_epsilon"] = nullptr;
+  section["feed_forward"]["activation"] = "double_swish";
+  for (const char* field : {"norm_first", "after_norm", "layer_norm_eps"}) section.erase(field);
+  return section;
+}
+
+TEST(EncoderConfigTest, ReworkedConformer) {
+  const EncoderConfig config = Parse(ReworkedSection());
+  EXPECT_EQ(config.type, EncoderType::kReworkedConformer);
+  EXPECT_EQ(config.subsampling.type, SubsamplingType::kConv2d122);
+  EXPECT_EQ(config.convolution->norm, ConvolutionNorm::kNone);
+  EXPECT_EQ(config.feed_forward.activation, Activation::kDoubleSwish);
+  EXPECT_EQ(config.feed_forward.residual_scale(), 1.0);
+  EXPECT_EQ(Parse(ValidSection()).feed_forward.residual_scale(), 0.5);
+  EXPECT_FALSE(config.after_norm);
+  json other = ReworkedSection();
+  other["after_norm"] = false;
+  EXPECT_TRUE(
+      Contains(ParseError(other), "encoder.after_norm is a field this version does not know"));
+  other = ReworkedSection();
+  other["convolution"]["norm_epsilon"] = 1e-5;
+  EXPECT_TRUE(Contains(ParseError(other), "expected null without a norm"));
+  for (const auto& field : AllFields(ReworkedSection())) {
+    const std::string message = ParseError(Without(ReworkedSection(), field));
+    EXPECT_TRUE(Contains(message, "m.pt: encoder." + DottedPath(field) + " is missing"));
+  }
 }
 
 TEST(EncoderConfigTest, SmallestSizes) {
@@ -268,14 +303,15 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
 }
 
 TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
-  EXPECT_EQ(RefusalOf("/type", "transformer"), "expected one of \"branchformer\", \"conformer\"");
+  EXPECT_EQ(RefusalOf("/type", "transformer"),
+            "expected one of \"branchformer\", \"conformer\", \"reworked_conformer\"");
   EXPECT_EQ(RefusalOf("/convolution/type", "anticausal"),
             "expected one of \"causal\", \"dynamic_chunk\", \"symmetric\"");
   EXPECT_EQ(RefusalOf("/convolution/norm", "rms_norm"),
-            "expected one of \"batch_norm\", \"layer_norm\"");
+            "expected one of \"batch_norm\", \"layer_norm\", \"none\"");
   EXPECT_EQ(RefusalOf("/convolution/left_padding", ""), "expected one of \"gated_zero\", \"zero\"");
   EXPECT_EQ(RefusalOf("/feed_forward/activation", "ReLU"),
-            "expected one of \"gelu\", \"relu\", \"swish\"");
+            "expected one of \"double_swish\", \"gelu\", \"relu\", \"swish\"");
   EXPECT_TRUE(Contains(RefusalOf("/subsampling/type", "conv2d3"), "expected one of \"conv2d4\""));
   EXPECT_EQ(RefusalOf("/input_dim", 6),
             "expected bins enough for the convolutions of the subsampling");

@@ -91,22 +91,33 @@ VARIANTS: Dict[str, ConformerConfig] = {
         position=make_options("legacy_rel_pos", table_length=50),
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
+    "reworked_conformer": variant(
+        type="reworked_conformer", subsampling=SubsamplingConfig("conv2d_1_2_2"),
+        position=make_options("chunk_rpe", query_scaling="before_bias"), scale_input=False,
+        convolution=ConvolutionConfig(5, norm="none", norm_epsilon=None,
+                                      activation="double_swish"),
+        feed_forward=FeedForwardConfig(activation="double_swish")),
     **{name: variant(subsampling=SubsamplingConfig("linear"), num_layers=1,
                      normalization=NormalizationConfig(name, epsilon))
        for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
                              ("utterance_mean", None), ("utterance_biased", 1e-20))},
     "e_branchformer": variant(
-        convolution=None, branches=BranchesConfig(10, 4, 3)),
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(10, 4, 3)),
     "e_branchformer_dynamic_chunk": variant(
-        convolution=None, branches=BranchesConfig(12, 5, 4, "dynamic_chunk", True, "relu"),
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(12, 5, 4, "dynamic_chunk", True, "relu"),
         feed_forward=FeedForwardConfig(False)),
     "e_branchformer_symmetric": variant(
-        convolution=None, branches=BranchesConfig(12, 3, 5, "symmetric", False, "gelu")),
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(12, 3, 5, "symmetric", False, "gelu")),
     "branchformer": variant(
-        convolution=None, branches=BranchesConfig(6, 3, 0, "causal", True, "tanh"),
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(6, 3, 0, "causal", True, "tanh"),
         feed_forward=None, feed_forward_dim=0),
     "branchformer_swish": variant(
-        convolution=None, branches=BranchesConfig(6, 4, 0, gate_activation="swish"),
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(6, 4, 0, gate_activation="swish"),
         feed_forward=None, feed_forward_dim=0),
 }
 

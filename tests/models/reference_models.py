@@ -74,7 +74,7 @@ def convolution_configs() -> Dict[str, ConvolutionConfig]:
 def branches_configs() -> Dict[str, ConformerConfig]:
     """Branchformers: every type, gate and kind of merging, with and without feed-forward."""
     def of(branches: BranchesConfig, **fields: Any) -> ConformerConfig:
-        return with_(convolution=None, branches=branches, **fields)
+        return with_(type="branchformer", convolution=None, branches=branches, **fields)
     configs = {f"e_branchformer-{kind}-{kernel}": of(BranchesConfig(12, kernel, merge, kind))
                for kind, (kernel, merge) in itertools.product(CONVOLUTIONS, [(5, 3), (4, 6)])}
     for gate in GATE_ACTIVATIONS:
@@ -99,6 +99,11 @@ def model_configs() -> Dict[str, ConformerConfig]:
         convolution=None, feed_forward=FeedForwardConfig(False, "gelu", False), norm_first=False)
     configs["macaron_transformer"] = with_(convolution=None)
     configs["no_biases"] = with_(attention_bias=AttentionBias(False, False, False, False))
+    configs["reworked"] = with_(
+        type="reworked_conformer", subsampling=SubsamplingConfig("conv2d_1_2_2"),
+        convolution=ConvolutionConfig(5, norm="none", norm_epsilon=None,
+                                      activation="double_swish"),
+        feed_forward=FeedForwardConfig(activation="double_swish"), scale_input=False)
     configs["unscaled"] = with_(scale_input=False)
     configs["none_normalized"] = with_(normalization=NormalizationConfig("none"))
     configs["running"] = with_(normalization=NormalizationConfig("running", 1e-5))

@@ -153,7 +153,8 @@ def test_batch_norm_learns_its_statistics_in_training():
 @pytest.mark.parametrize("fields, message", [
     ({"type": "both"}, "type is 'both', expected one of causal, symmetric, dynamic_chunk"),
     ({"kernel_size": 0}, "kernel_size is 0, expected at least 1"),
-    ({"norm": "none"}, "norm is 'none', expected one of layer_norm, batch_norm"),
+    ({"norm": "rms"}, "norm is 'rms', expected one of none, layer_norm, batch_norm"),
+    ({"norm": "none"}, "norm_epsilon is 1e-05, the norm none; expected a number with a norm"),
     ({"activation": "tanh"}, "activation is 'tanh', expected one of swish, relu, gelu"),
     ({"norm_epsilon": 0.0}, "norm_epsilon is 0.0, expected more than 0"),
     ({"left_padding": "gated_zero", "type": "symmetric"}, "gated_zero, which needs type causal")])

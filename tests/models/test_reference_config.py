@@ -70,7 +70,7 @@ def broken(config, path, name, value):
 
 @pytest.mark.parametrize("name", ["chunk_rpe", "bounded_rpe", "relative_key_value", "unshifted",
                                   "legacy_rel_pos", "absolute", "striding4-causal", "running",
-                                  "e_branchformer-causal-5"])
+                                  "e_branchformer-causal-5", "reworked"])
 def test_every_field_is_required_typed_and_no_other_known(name):
     config = MODELS[name]
     encoder = config.to_json()
@@ -90,7 +90,7 @@ def test_every_field_is_required_typed_and_no_other_known(name):
 
 @pytest.mark.parametrize("path, name, value, message", [
     ((), "type", "transformer", "encoder.type is 'transformer', expected one of conformer, "
-     "branchformer"),
+     "reworked_conformer, branchformer"),
     ((), "num_layers", 0, "encoder: num_layers is 0, expected at least 1"),
     ((), "num_layers", 2.0, "encoder.num_layers is 2.0, expected an integer"),
     ((), "num_layers", True, "encoder.num_layers is True, expected an integer"),
@@ -109,11 +109,12 @@ def test_every_field_is_required_typed_and_no_other_known(name):
     (("position",), "query_scaling", "both",
      "encoder.position: query_scaling is 'both', expected one of after_bias, before_bias"),
     (("subsampling",), "type", "vgg", "encoder.subsampling.type is 'vgg', expected one of "
-     "conv2d4, conv2d6, conv2d8, linear, striding4, dw_striding8"),
+     "conv2d4, conv2d6, conv2d8, conv2d_1_2_2, linear, striding4, dw_striding8"),
     (("normalization",), "type", "running", "encoder.normalization.epsilon is missing"),
     (("normalization",), "epsilon", 1e-5, "encoder.normalization.epsilon is not a known field"),
     (("feed_forward",), "activation", "tanh",
-     "encoder.feed_forward: activation is 'tanh', expected one of swish, relu, gelu"),
+     "encoder.feed_forward: activation is 'tanh', expected one of swish, relu, gelu, "
+     "double_swish"),
     (("convolution",), "kernel_size", 0,
      "encoder.convolution: kernel_size is 0, expected at least 1"),
 ])

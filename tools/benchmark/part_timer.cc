@@ -110,6 +110,9 @@ class TimedBackend final : public EncoderBackend {
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return backend_->MakeNorm(weights);
   }
+  std::unique_ptr<const NormModule> MakeBasicNorm(const BasicNormWeights& weights) const override {
+    return backend_->MakeBasicNorm(weights);
+  }
   std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
     return backend_->MakeLinear(weights);
   }

@@ -35,6 +35,12 @@ void LayerNormInput(const float* x, int64_t rows, int64_t dim, const NormWeights
   }
 }
 
+void BasicNormRows(const float* x, int64_t rows, int64_t dim, float epsilon, float* y) {
+  for (int64_t r = 0; r < rows; ++r) {
+    NormalizeRowByMagnitude(x + r * dim, dim, epsilon, y + r * dim);
+  }
+}
+
 void StoreFloatRows(const float* x, int64_t rows, const MatmulInput& y) {
   for (int64_t r = 0; r < rows; ++r) StoreRow(x + r * y.dim, y, r);
 }
@@ -147,6 +153,7 @@ namespace runnel::kernels {
 
 RUNNEL_EXPORT(LayerNormFloat);
 RUNNEL_EXPORT(LayerNormInput);
+RUNNEL_EXPORT(BasicNormRows);
 RUNNEL_EXPORT(StoreFloatRows);
 RUNNEL_EXPORT(GluRows);
 RUNNEL_EXPORT(GateRows);
@@ -180,6 +187,11 @@ void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& nor
                const MatmulInput& y) {
   InParts(rows, dim, [&](int64_t first, int64_t count) {
     RUNNEL_DISPATCH(LayerNormInput)(x + first * dim, count, dim, norm, y.From(first));
+  });
+}
+void BasicNorm(const float* x, int64_t rows, int64_t dim, float epsilon, float* y) {
+  InParts(rows, dim, [&](int64_t first, int64_t count) {
+    RUNNEL_DISPATCH(BasicNormRows)(x + first * dim, count, dim, epsilon, y + first * dim);
   });
 }
 void StoreRows(const float* x, int64_t rows, const MatmulInput& y) {

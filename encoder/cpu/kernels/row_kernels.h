@@ -28,6 +28,10 @@ void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& nor
 void LayerNormOfSecondHalf(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
                            float* y);
 
+// y = x / sqrt(mean of x^2 + epsilon), over each row: icefall's BasicNorm. Zhang and Sennrich 2019,
+// without weights.
+void BasicNorm(const float* x, int64_t rows, int64_t dim, float epsilon, float* y);
+
 // Copies, rounds or quantises: (rows, y.dim).
 void StoreRows(const float* x, int64_t rows, const MatmulInput& y);
 

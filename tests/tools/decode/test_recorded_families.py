@@ -22,7 +22,9 @@ from convert_support import TOLERANCE  # noqa: E402
 
 from models.convert.command import main as convert  # noqa: E402
 
-ESPNET = ["espnet_conformer_utterance_mvn", "espnet_conformer_transducer"]
+OF_SAMPLES = ["espnet_conformer_utterance_mvn", "espnet_conformer_transducer",
+              "icefall_conformer_ctc", "icefall_transducer_stateless"]
+CASES = [*OF_SAMPLES, "icefall_reworked_conformer_transducer"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -81,23 +83,24 @@ def converted_folder(case: str) -> pathlib.Path:
 
 
 # What a user must say of a model.
-OPTIONS: Dict[str, List[str]] = {}
+OPTIONS: Dict[str, List[str]] = {
+    "icefall_reworked_conformer_transducer": ["--causal", "--num_mel_bins=24"]}
 
 
-@pytest.mark.parametrize("case", ESPNET)
+@pytest.mark.parametrize("case", CASES)
 def test_encoder(case):
     folder = converted_folder(case)
     assert_encoder(case, f"--features={folder / 'x.npy'}", TOLERANCE, *OPTIONS.get(case, []))
 
 
-@pytest.mark.parametrize("case", ESPNET)
+@pytest.mark.parametrize("case", OF_SAMPLES)
 def test_encoder_from_the_recording(case):
     """The features too are those of the toolkit."""
     folder = converted_folder(case)
     assert_encoder(case, f"--wav={folder / 'x.wav'}", 1e-4, *OPTIONS.get(case, []))
 
 
-@pytest.mark.parametrize("case", ["espnet_conformer_transducer"])
+@pytest.mark.parametrize("case", [case for case in CASES if "transducer" in case])
 def test_greedy_search(case):
     folder = converted_folder(case)
     _, arrays = converted(case, *OPTIONS.get(case, []))
@@ -109,7 +112,7 @@ def test_greedy_search(case):
 
 
 @pytest.mark.skipif(not HAS_REFERENCE, reason="this build has no reference")
-@pytest.mark.parametrize("case", ESPNET)
+@pytest.mark.parametrize("case", CASES)
 def test_verify_streaming(case):
     assert "passed" in succeed("verify_streaming", f"--model={converted_folder(case) / 'model.pt'}",
                                "--seconds=2", "--precision=float64")

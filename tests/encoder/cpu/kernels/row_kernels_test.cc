@@ -108,6 +108,30 @@ TEST(RowKernelsTest, MultiplyByGates) {
   }
 }
 
+TEST(RowKernelsTest, BasicNorm) {
+  for (const int64_t dim : kDims) {
+    std::vector<float> x = Random(3 * dim, 1);
+    std::fill(x.begin(), x.begin() + dim, 0.0f);  // a row of zeros stays one
+    std::vector<float> y(x.size());
+    constexpr float kEpsilon = 0.25f;
+    BasicNorm(x.data(), 3, dim, kEpsilon, y.data());
+    for (int64_t r = 0; r < 3; ++r) {
+      double mean = 0;
+      const float* row = x.data() + r * dim;
+      for (int64_t i = 0; i < dim; ++i) {
+        mean += static_cast<double>(row[i]) * row[i] / static_cast<double>(dim);
+      }
+      for (int64_t i = 0; i < dim; ++i) {
+        EXPECT_NEAR(y[static_cast<size_t>(r * dim + i)], row[i] / std::sqrt(mean + kEpsilon),
+                    runnel::testing::kLayerNormTolerance)
+            << "dim " << dim;
+      }
+    }
+    BasicNorm(x.data(), 3, dim, kEpsilon, x.data());  // in place
+    EXPECT_EQ(x, y);
+  }
+}
+
 TEST(RowKernelsTest, GluAndLogSoftmax) {
   for (const int64_t dim : kDims) {
     std::vector<float> x = Random(2 * 2 * dim, 4);
