@@ -91,9 +91,14 @@ FeatureNormalizer::FeatureNormalizer(const EncoderConfig& config, Weights* weigh
   istd_ = std::move(bound.istd);
 }
 
+void FeatureNormalizer::Observe(const float* frames, int64_t num_frames, int64_t num_bins,
+                                FeatureStatistics* statistics) const {
+  if (by_statistics_) statistics->Add(frames, num_frames, num_bins);
+}
+
 void FeatureNormalizer::Normalize(const float* frames, FeatureStatistics* statistics,
                                   Rows out) const {
-  if (by_statistics_) statistics->Add(frames, out.count, out.dim);
+  Observe(frames, out.count, out.dim, statistics);
   const auto fill = [&](auto* values) {
     if (by_statistics_) {
       NormalizeByStatistics(frames, out.count, *statistics, deviation_, epsilon_, out.dim, values);

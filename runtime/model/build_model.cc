@@ -107,9 +107,13 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   return cpu_options;
 }
 
-// Of the chunks that the model recommends, once their left context is there; none where that has no
-// limit.
+// Of the chunks or windows that the model recommends, once their left context is there; none where
+// that has no limit.
 std::optional<Distances> UsualDistances(const StreamingConfig& streaming) {
+  if (const auto& window = streaming.window) {
+    const int64_t size = window->left_context + window->chunk_size + window->right_context;
+    return DistancesBetween(0, size, size);
+  }
   const int64_t left_context = streaming.left_context;
   if (streaming.chunk_size < 0 || left_context < 0) return std::nullopt;
   return DistancesBetween(left_context, streaming.chunk_size, left_context + streaming.chunk_size);
@@ -243,8 +247,14 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   CheckRanges(given);
   const std::string path = file.archive.path;
   const ModelOptions options = WithPrecision(given, file);
-  const ModelConfig config =
-      WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
+  ModelConfig config = WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
+  std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
+  if (config.streaming.chunk_size == -1) {
+    const FrameGeometry& geometry = frame_extractor->geometry();
+    const double frame_ms = 1000.0 * geometry.shift / geometry.sample_frequency;
+    const int64_t rate = SubsamplingGeometry(config.encoder.subsampling).rate();
+    config.streaming.window = WindowFor(frame_ms * static_cast<double>(rate));
+  }
   TokenTable tokens(file.archive.units_text, config.vocabulary.vocab_size,
                     config.vocabulary.blank_id, path + ": units.txt", config.token_kinds);
   std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
@@ -298,7 +308,6 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   packer->CheckAllTaken();
   if (recorder) packed->matrices = recorder->matrices();
   if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
-  std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
   return std::make_unique<const ModelParts>(
       ModelParts{options.precision, cpu_options, config, std::move(tokens),
                  std::move(frame_extractor), std::move(encoder), std::move(ctc_head),

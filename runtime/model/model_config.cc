@@ -1,6 +1,7 @@
 #include "runtime/model/model_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -24,6 +25,10 @@ constexpr int64_t kSpecialTokensVersion = 4;
 constexpr int64_t kFormatVersion = 5;
 // Streams of encoder frames are counted in 64 bits; a chunk is one piece of memory.
 constexpr int64_t kMaxChunkSize = 1 << 24;
+// The windows of live audio, by their word errors (docs/accuracy.md).
+constexpr double kWindowChunkMs = 640;
+constexpr double kWindowLeftMs = 5120;
+constexpr double kWindowRightMs = 640;
 
 VocabularyConfig ParseCtc(JsonSection section) {
   VocabularyConfig config;
@@ -154,16 +159,49 @@ void CheckLeftContext(const StreamingConfig& limits, int64_t left_context) {
 
 std::string StreamingSetting::Name() const {
   return "C=" + (chunk_size == -1 ? "full" : std::to_string(chunk_size)) +
-         " M=" + (left_context == -1 ? "all" : std::to_string(left_context));
+         " M=" + (left_context == -1 ? "all" : std::to_string(left_context)) +
+         (right_context == -1 ? "" : " R=" + std::to_string(right_context));
 }
 
+StreamingSetting WindowFor(double encoder_frame_ms) {
+  const auto frames = [&](double ms) {
+    return std::max<int64_t>(1, std::llround(ms / encoder_frame_ms));
+  };
+  return {frames(kWindowChunkMs), frames(kWindowLeftMs), frames(kWindowRightMs)};
+}
+
+namespace {
+
+// A window is a whole utterance, so the limits of the model's chunks do not apply.
+void CheckWindow(const StreamingConfig& streaming, const StreamingSetting& setting) {
+  const std::string given =
+      OptionName("right_context") + " is " + std::to_string(setting.right_context);
+  if (!streaming.window) {
+    throw OptionError(given + ", expected none (-1): this model streams in chunks, such as " +
+                      StreamingSetting{streaming.chunk_size, streaming.left_context}.Name() +
+                      ", and was not trained to read frames after them");
+  }
+  if (setting.chunk_size == -1) {
+    throw OptionError(given + ", expected none (-1) with " + OptionName("chunk_size", "-1") +
+                      ", the whole utterance");
+  }
+  if (setting.left_context == -1) {
+    throw OptionError(OptionName("left_context") + " is -1, expected 0 or more with " +
+                      OptionName("right_context") + ": each window is computed anew");
+  }
+}
+
+}  // namespace
+
 void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) {
+  if (setting.right_context != -1) return CheckWindow(config.streaming, setting);
   CheckChunkSize(config.streaming, setting.chunk_size);
   CheckLeftContext(config.streaming, setting.left_context);
   const char* reason = config.encoder.NeedsWholeUtterance();
   if (setting.chunk_size != -1 && reason != nullptr) {
     throw OptionError(OptionName("chunk_size") + " is " + std::to_string(setting.chunk_size) +
-                      ", expected -1: this model needs the whole utterance, " + reason);
+                      ", expected -1, or a " + OptionName("right_context") +
+                      " of 0 or more: this model needs the whole utterance, " + reason);
   }
   const std::vector<StreamingSetting>& only = config.streaming.only;
   std::string names;

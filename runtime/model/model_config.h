@@ -41,8 +41,12 @@ struct ModelConfig {
 void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size);
 void CheckLeftContext(const StreamingConfig& limits, int64_t left_context);
 // Checks both, that the setting is one the model was trained for, and that a model which needs the
-// whole utterance gets it. Throws std::invalid_argument.
+// whole utterance gets it; of a setting with a right context, that the model is an offline one.
+// Throws std::invalid_argument.
 void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting);
+
+// The window that an offline model recommends for live audio.
+StreamingSetting WindowFor(double encoder_frame_ms);
 
 // Parses runnel.json strictly: every field occurs once, none is unknown, values are in range, and
 // the sections agree with each other. Throws std::runtime_error naming `source`, field, value and

@@ -172,7 +172,7 @@ TEST(SnapshotTest, KeepsEveryOption) {
   }
   // What the tiny model lacks. The snapshots of transducers and of rescoring have their own tests.
   EXPECT_EQ(refused, (std::set<std::string>{"ctc_weight", "head", "language", "max_symbols",
-                                            "rescoring", "search"}));
+                                            "rescoring", "right_context", "search"}));
 }
 
 TEST(SnapshotTest, AnySampleRate) {
