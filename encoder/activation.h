@@ -4,8 +4,8 @@
 
 namespace runnel {
 
-// kGelu is exact: computed with the error function.
-enum class Activation { kSwish, kRelu, kGelu, kTanh, kSigmoid };
+// kGelu is exact: computed with the error function. kDoubleSwish: x sigmoid(x - 1) (icefall).
+enum class Activation { kSwish, kRelu, kGelu, kTanh, kSigmoid, kDoubleSwish, kIdentity };
 
 }  // namespace runnel
 

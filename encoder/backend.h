@@ -15,6 +15,9 @@
 namespace runnel {
 
 struct AttentionWeights;  // encoder_weights.h
+struct BasicNormWeights;
+struct BranchMergeWeights;
+struct CgmlpWeights;
 struct ConvolutionWeights;
 struct FeedForwardWeights;
 struct LayerNormWeights;
@@ -33,17 +36,31 @@ class SubsamplingModule {
   virtual void Forward(const std::vector<Segment>& segments, Rows x) const = 0;
 };
 
-// Attention, convolution or feed-forward, with the residual connection around it.
+// Attention, convolution, cgMLP or feed-forward. Its output is added to rows: to those of its input
+// for a residual connection, to zeros for a branch.
 class ResidualModule {
  public:
   virtual ~ResidualModule() = default;
 
-  // x = x + module(norm(x)), or x + module(x) for a module made without a norm. x: the rows of all
-  // segments. Advances the state of each segment.
-  virtual void AddTo(const std::vector<Segment>& segments, Rows x) const = 0;
+  // y = y + module(norm(x)), or y + module(x) for a module made without a norm. x and y: rows of
+  // all segments, perhaps the same ones. Advances the state of each segment.
+  virtual void Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const = 0;
 
   // Prepares the module's part of the state of a new stream, whose rings are empty and of the
   // backend's data type.
+  virtual void Initialize(LayerState* /*state*/) const {}
+};
+
+// Joins the two branches of a Branchformer layer.
+class BranchMergeModule {
+ public:
+  virtual ~BranchMergeModule() = default;
+
+  // x = x + merge([attended, gated]), rows of all segments. Advances the state of each segment.
+  virtual void Add(const std::vector<Segment>& segments, ConstRows attended, ConstRows gated,
+                   Rows x) const = 0;
+
+  // As in ResidualModule.
   virtual void Initialize(LayerState* /*state*/) const {}
 };
 
@@ -103,9 +120,15 @@ class EncoderBackend {
       int layer, const AttentionWeights& weights, const LayerNormWeights* norm) const = 0;
   virtual std::unique_ptr<const ResidualModule> MakeConvolution(
       const ConvolutionWeights& weights, const LayerNormWeights* norm) const = 0;
+  virtual std::unique_ptr<const ResidualModule> MakeCgmlp(const CgmlpWeights& weights,
+                                                          const LayerNormWeights* norm) const = 0;
+  virtual std::unique_ptr<const BranchMergeModule> MakeBranchMerge(
+      const BranchMergeWeights& weights) const = 0;
   virtual std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const = 0;
   virtual std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const = 0;
+  virtual std::unique_ptr<const NormModule> MakeBasicNorm(
+      const BasicNormWeights& weights) const = 0;
   virtual std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const = 0;
   virtual std::unique_ptr<const CtcHead> MakeCtcHead(const LinearWeights& weights) const = 0;
 };

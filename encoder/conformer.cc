@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "encoder/branchformer_layer.h"
+#include "encoder/conformer_layer.h"
 #include "encoder/encoder_weights.h"
 
 namespace runnel {
@@ -21,6 +23,16 @@ void Scale(double scale, Rows x) {
   }
 }
 
+std::unique_ptr<const EncoderLayer> MakeLayer(const EncoderConfig& config, int index,
+                                              Weights* weights, const EncoderBackend& backend) {
+  if (config.type == EncoderType::kBranchformer) {
+    return std::make_unique<BranchformerLayer>(
+        backend, BindBranchformerLayer(config, index, weights), index);
+  }
+  return std::make_unique<ConformerLayer>(backend, BindConformerLayer(config, index, weights),
+                                          index, config.norm_first);
+}
+
 }  // namespace
 
 Conformer::Conformer(const EncoderConfig& config, Weights* weights, const EncoderBackend& backend)
@@ -30,14 +42,14 @@ Conformer::Conformer(const EncoderConfig& config, Weights* weights, const Encode
       subsampling_(backend.MakeSubsampling(BindSubsampling(config, weights))),
       input_positions_(backend.MakeInputPositions()) {
   for (int i = 0; i < config.num_layers; ++i) {
-    layers_.emplace_back(backend, BindLayer(config, i, weights), i, config.norm_first);
+    layers_.push_back(MakeLayer(config, i, weights, backend));
   }
   if (config.after_norm) after_norm_ = backend.MakeNorm(BindAfterNorm(config, weights));
 }
 
 std::vector<LayerState> Conformer::InitialStates() const {
   std::vector<LayerState> states;
-  for (const ConformerLayer& layer : layers_) states.push_back(layer.InitialState());
+  for (const auto& layer : layers_) states.push_back(layer->InitialState());
   return states;
 }
 
@@ -64,7 +76,7 @@ Matrix Conformer::Forward(const std::vector<Input>& inputs, const LayerObserver&
   observe("subsampling");
   for (size_t i = 0; i < layers_.size(); ++i) {
     for (size_t s = 0; s < segments.size(); ++s) segments[s].state = &(*inputs[s].states)[i];
-    layers_[i].Forward(segments, x);
+    layers_[i]->Forward(segments, x);
     observe("layer " + std::to_string(i));
   }
   if (!after_norm_) return output;

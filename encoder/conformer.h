@@ -1,4 +1,4 @@
-// The network of the encoder: subsampling, Conformer layers and the last norm.
+// The network of the encoder: subsampling, Conformer or Branchformer layers and the last norm.
 #ifndef RUNNEL_ENCODER_CONFORMER_H_
 #define RUNNEL_ENCODER_CONFORMER_H_
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "encoder/backend.h"
-#include "encoder/conformer_layer.h"
 #include "encoder/encoder_config.h"
+#include "encoder/encoder_layer.h"
 #include "encoder/layer_state.h"
 #include "encoder/rows.h"
 
@@ -49,7 +49,7 @@ class Conformer {
   double input_scale_;
   std::unique_ptr<const SubsamplingModule> subsampling_;
   std::unique_ptr<const InputPositionModule> input_positions_;  // null where there is none
-  std::vector<ConformerLayer> layers_;
+  std::vector<std::unique_ptr<const EncoderLayer>> layers_;
   std::unique_ptr<const NormModule> after_norm_;  // null where there is none
 };
 

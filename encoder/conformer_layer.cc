@@ -4,16 +4,17 @@
 
 namespace runnel {
 
-ConformerLayer::ConformerLayer(const EncoderBackend& backend, const LayerWeights& weights,
+ConformerLayer::ConformerLayer(const EncoderBackend& backend, const ConformerLayerWeights& weights,
                                int index, bool norm_first)
-    : model_dim_(weights.norm_attention.weight.size(0)), data_type_(backend.data_type()) {
+    : model_dim_(weights.attention.out.weight.size(0)), data_type_(backend.data_type()) {
   // make(norm) makes a module with that norm before it.
-  const auto step = [&](const LayerNormWeights& norm, const auto& make) {
-    return norm_first ? Step{make(&norm), nullptr} : Step{make(nullptr), backend.MakeNorm(norm)};
+  const auto step = [&](const std::optional<LayerNormWeights>& norm, const auto& make) {
+    if (!norm) return Step{make(nullptr), nullptr};
+    return norm_first ? Step{make(&*norm), nullptr} : Step{make(nullptr), backend.MakeNorm(*norm)};
   };
   if (weights.feed_forward_macaron) {
     feed_forward_macaron_ =
-        step(*weights.norm_feed_forward_macaron, [&](const LayerNormWeights* norm) {
+        step(weights.norm_feed_forward_macaron, [&](const LayerNormWeights* norm) {
           return backend.MakeFeedForward(*weights.feed_forward_macaron, norm);
         });
   }
@@ -21,7 +22,7 @@ ConformerLayer::ConformerLayer(const EncoderBackend& backend, const LayerWeights
     return backend.MakeAttention(index, weights.attention, norm);
   });
   if (weights.convolution) {
-    convolution_ = step(*weights.norm_convolution, [&](const LayerNormWeights* norm) {
+    convolution_ = step(weights.norm_convolution, [&](const LayerNormWeights* norm) {
       return backend.MakeConvolution(*weights.convolution, norm);
     });
   }
@@ -29,6 +30,7 @@ ConformerLayer::ConformerLayer(const EncoderBackend& backend, const LayerWeights
     return backend.MakeFeedForward(weights.feed_forward, norm);
   });
   if (weights.norm_final) norm_final_ = backend.MakeNorm(*weights.norm_final);
+  if (weights.basic_norm) norm_final_ = backend.MakeBasicNorm(*weights.basic_norm);
 }
 
 void ConformerLayer::Forward(const std::vector<Segment>& segments, Rows x) const {
@@ -40,7 +42,7 @@ void ConformerLayer::Forward(const std::vector<Segment>& segments, Rows x) const
 }
 
 void ConformerLayer::Add(const Step& step, const std::vector<Segment>& segments, Rows x) {
-  step.module->AddTo(segments, x);
+  step.module->Add(segments, x, x);
   if (step.norm_after) step.norm_after->Normalize(x);
 }
 

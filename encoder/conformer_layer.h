@@ -8,27 +8,26 @@
 #include <vector>
 
 #include "encoder/backend.h"
+#include "encoder/encoder_layer.h"
 #include "encoder/layer_state.h"
 #include "encoder/rows.h"
 
 namespace runnel {
 
-struct LayerWeights;
+struct ConformerLayerWeights;
 
 // Gulati et al. 2020, section 2: half-step feed-forward, attention, convolution, half-step
 // feed-forward, norm. Without the convolution and the first feed-forward module it is a Transformer
-// layer. Immutable: Forward may run in several threads at once, on different streams.
-class ConformerLayer {
+// layer. That of icefall's reworked Conformer has no norms in between, and whole feed-forward
+// steps.
+class ConformerLayer final : public EncoderLayer {
  public:
   // `index` counts layers from 0. norm_first: x + f(norm(x)); otherwise norm(x + f(x)).
-  ConformerLayer(const EncoderBackend& backend, const LayerWeights& weights, int index,
+  ConformerLayer(const EncoderBackend& backend, const ConformerLayerWeights& weights, int index,
                  bool norm_first);
 
-  // x: (total_rows, d), replaced. Advances the state of each segment.
-  void Forward(const std::vector<Segment>& segments, Rows x) const;
-
-  // The state of a stream that has no frame yet.
-  LayerState InitialState() const;
+  void Forward(const std::vector<Segment>& segments, Rows x) const override;
+  LayerState InitialState() const override;
 
  private:
   // A module, and the norm after it where norms come last.
@@ -45,7 +44,7 @@ class ConformerLayer {
   Step attention_;
   std::optional<Step> convolution_;
   Step feed_forward_;
-  std::unique_ptr<const NormModule> norm_final_;  // null without a convolution
+  std::unique_ptr<const NormModule> norm_final_;  // null in a Transformer
 };
 
 }  // namespace runnel

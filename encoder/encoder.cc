@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -29,6 +30,21 @@ bool FitsFrames(const FeatureStatistics& statistics, int64_t num_frames, int64_t
          statistics.squares.size() == size;
 }
 
+// The rows of a step that are handed out.
+Matrix GivenRows(const std::vector<Conformer::Input>& inputs, const std::vector<FrameRange>& given,
+                 ConstRows computed) {
+  Matrix rows(computed.type, computed.dim);
+  int64_t first = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t count = given[i].end - given[i].begin;
+    const ConstRows part = computed.Part(first + given[i].begin, count);
+    std::memcpy(rows.AddRows(count).data, part.data,
+                static_cast<size_t>(count * part.dim * BytesOf(part.type)));
+    first += inputs[i].segment.num_rows();
+  }
+  return rows;
+}
+
 bool IsFinite(const FeatureStatistics& statistics) {
   const auto is_finite = [](double value) { return std::isfinite(value); };
   const auto is_sum_of_squares = [](double value) { return std::isfinite(value) && value >= 0; };
@@ -40,7 +56,7 @@ bool IsFinite(const FeatureStatistics& statistics) {
 
 int64_t EncoderState::num_bytes() const {
   int64_t bytes =
-      features.num_bytes() +
+      features.num_bytes() + static_cast<int64_t>(window.capacity() * sizeof(float)) +
       static_cast<int64_t>((statistics.mean.size() + statistics.squares.size()) * sizeof(double));
   for (const LayerState& layer : layers) bytes += layer.num_bytes();
   return bytes;
@@ -54,7 +70,7 @@ Encoder::Encoder(const EncoderConfig& config, Weights* weights, const EncoderBac
       runner_(backend.MakeStepRunner()) {}
 
 EncoderState Encoder::InitialState() const {
-  return {Matrix(data_type(), config_.input_dim), {}, conformer_.InitialStates()};
+  return {Matrix(data_type(), config_.input_dim), {}, {}, conformer_.InitialStates()};
 }
 
 int64_t Encoder::FramesForChunk(const EncoderState& state, int64_t chunk_size) const {
@@ -63,21 +79,34 @@ int64_t Encoder::FramesForChunk(const EncoderState& state, int64_t chunk_size) c
 }
 
 std::optional<EncoderChunk> Encoder::NextChunk(const EncoderState& state, int64_t chunk_size,
-                                               int64_t num_available, bool ended) const {
+                                               int64_t num_available, bool ended,
+                                               int64_t right_context) const {
+  const bool is_window = right_context != kNoRightContext;
   if (chunk_size != -1) {
     const int64_t needed = FramesForChunk(state, chunk_size);
-    if (num_available >= needed) return EncoderChunk{needed, false};
+    const int64_t wanted = is_window ? right_context * subsampling().rate() : 0;
+    if (num_available >= needed && (ended || num_available - needed >= wanted)) {
+      EncoderChunk chunk{needed, false};
+      if (is_window) chunk.num_ahead = std::min(num_available - needed, wanted);
+      return chunk;
+    }
   }
   if (!ended || state.ended) return std::nullopt;
   const int64_t total = subsampling().NumEncoderFrames(state.num_frames + num_available);
   if (total <= state.offset) return std::nullopt;
-  return EncoderChunk{num_available, true};
+  EncoderChunk chunk{num_available, true};
+  if (is_window) chunk.num_ahead = 0;
+  return chunk;
 }
 
 void Encoder::CheckSegments(const std::vector<EncoderSegment>& segments) const {
   std::set<const EncoderState*> distinct;
   for (const EncoderSegment& segment : segments) {
+    const bool is_window = segment.chunk.num_ahead.has_value();
     CheckSize("left_context", segment.left_context, 0);
+    if (is_window && segment.left_context == -1) {
+      throw std::invalid_argument("left_context is -1, expected at least 0 for a window");
+    }
     if (!distinct.insert(segment.state).second) {
       throw std::invalid_argument("two segments of a step share one state, expected one each");
     }
@@ -85,7 +114,8 @@ void Encoder::CheckSegments(const std::vector<EncoderSegment>& segments) const {
       throw std::invalid_argument("a segment follows the last chunk of its stream");
     }
     const char* reason = config_.NeedsWholeUtterance();
-    if (reason != nullptr && !(segment.chunk.last && segment.state->num_frames == 0)) {
+    const bool is_whole = segment.chunk.last && segment.state->num_frames == 0;
+    if (reason != nullptr && !is_whole && !is_window) {
       throw std::invalid_argument(
           std::string("this model needs the whole utterance in one chunk: ") + reason);
     }
@@ -124,6 +154,7 @@ void Encoder::SkipTo(int64_t offset, EncoderState* state) const {
   state->num_frames = num_frames;
   state->offset = offset;
   state->features.DropFirst(state->features.count());
+  state->window.clear();
   ForgetContext(state);
 }
 
@@ -134,10 +165,11 @@ std::vector<float> Encoder::MeanFrame(const EncoderState& state) const {
 void Encoder::ForgetContext(EncoderState* state) const {
   state->layers = conformer_.InitialStates();
   state->context_begin = state->offset;
+  DropWindowFrames(0, state);
 }
 
 std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_context,
-                                   bool must_be_finite) const {
+                                   int64_t right_context, bool must_be_finite) const {
   constexpr int64_t kMaxFrames = int64_t{1} << 48;  // more than any stream has
   if (state.num_frames < 0 || state.num_frames > kMaxFrames) {
     return Differ("number of feature frames", state.num_frames,
@@ -158,7 +190,9 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
     return Differ("first encoder frame of the context", state.context_begin,
                   "0 to " + std::to_string(offset));
   }
-  const int64_t kept = std::max<int64_t>(0, state.num_frames - FirstRead(state.offset));
+  const bool is_window = right_context != kNoRightContext;
+  const int64_t kept =
+      is_window ? 0 : std::max<int64_t>(0, state.num_frames - FirstRead(state.offset));
   if (state.features.count() != kept) {
     return Differ("number of feature frames kept", state.features.count(), kept);
   }
@@ -170,10 +204,16 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
   }
   if (!IsFinite(state.statistics)) return "feature statistics are not finite";
   if (must_be_finite && !AllFinite(state.features.rows())) return "feature frames are not finite";
+  if (is_window) return WindowInconsistency(state, left_context, must_be_finite);
+  if (!state.window.empty()) return "feature frames of a window in a stream without right context";
   if (config_.NeedsWholeUtterance() != nullptr && state.num_frames > 0 && !state.ended) {
     return "part of an utterance, but this model needs the whole utterance in one chunk";
   }
+  return LayersInconsistency(state, left_context, must_be_finite);
+}
 
+std::string Encoder::LayersInconsistency(const EncoderState& state, int64_t left_context,
+                                         bool must_be_finite) const {
   // The last chunk of a stream with unlimited left context need not leave keys: none reads them.
   const bool unlimited = left_context < 0;
   const int64_t most_keys = state.offset - state.context_begin;
@@ -195,10 +235,15 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
       return Differ("number of frames in the convolution cache", layer.cnn_cache.size(),
                     initial[i].cnn_cache.size());
     }
+    if (layer.merge_cache && layer.merge_cache->size() != initial[i].merge_cache->size()) {
+      return Differ("number of frames in the cache of the merging", layer.merge_cache->size(),
+                    initial[i].merge_cache->size());
+    }
     if (must_be_finite &&
         !(layer.keys.AllFinite() && layer.values.AllFinite() && layer.cnn_cache.AllFinite() &&
-          (!layer.key_biases || layer.key_biases->AllFinite()))) {
-      return "keys, values, key biases or convolution cache are not finite";
+          (!layer.key_biases || layer.key_biases->AllFinite()) &&
+          (!layer.merge_cache || layer.merge_cache->AllFinite()))) {
+      return "keys, values, key biases or convolution caches are not finite";
     }
   }
   return "";
@@ -220,6 +265,12 @@ std::optional<Segment> Encoder::Prepare(const EncoderSegment& segment) const {
   return prepared;
 }
 
+std::optional<Encoder::Prepared> Encoder::PrepareChunk(const EncoderSegment& segment) const {
+  const std::optional<Segment> prepared = Prepare(segment);
+  if (!prepared) return std::nullopt;
+  return Prepared{*prepared, &segment.state->layers, {0, prepared->num_rows()}};
+}
+
 void Encoder::DropFrames(EncoderState* state) const {
   const int64_t kept = std::max<int64_t>(0, state->num_frames - FirstRead(state->offset));
   state->features.DropFirst(std::max<int64_t>(0, state->features.count() - kept));
@@ -230,19 +281,29 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
   CheckSegments(segments);
   EncoderOutput output{Matrix(data_type(), config_.model_dim), {}};
   std::vector<Conformer::Input> inputs;
-  std::vector<EncoderState*> states;
+  std::vector<FrameRange> given;  // per input, the rows that the step hands out
+  std::vector<const EncoderSegment*> computed;
+  std::deque<EncoderState> utterances;  // of windows
   for (const EncoderSegment& segment : segments) {
-    const std::optional<Segment> prepared = Prepare(segment);
-    output.num_rows.push_back(prepared ? prepared->num_rows() : 0);
+    const std::optional<Prepared> prepared =
+        segment.chunk.num_ahead ? PrepareWindow(segment, &utterances) : PrepareChunk(segment);
+    output.num_rows.push_back(prepared ? prepared->given.end - prepared->given.begin : 0);
     if (!prepared) continue;
-    inputs.push_back({*prepared, &segment.state->layers});
-    states.push_back(segment.state);
+    inputs.push_back({prepared->segment, prepared->layers});
+    given.push_back(prepared->given);
+    computed.push_back(&segment);
   }
   if (inputs.empty()) return output;
   runner_->Run([&] { output.rows = conformer_.Forward(inputs, observer); });
-  for (size_t i = 0; i < states.size(); ++i) {
-    states[i]->offset = inputs[i].segment.frames.end;
-    DropFrames(states[i]);
+  if (!utterances.empty()) output.rows = GivenRows(inputs, given, output.rows.rows());
+  for (size_t i = 0; i < computed.size(); ++i) {
+    EncoderState* state = computed[i]->state;
+    state->offset += given[i].end - given[i].begin;
+    if (computed[i]->chunk.num_ahead) {
+      DropWindowFrames(computed[i]->left_context, state);
+    } else {
+      DropFrames(state);
+    }
   }
   return output;
 }

@@ -6,6 +6,7 @@
 #define RUNNEL_ENCODER_ENCODER_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ class Weights;
 // Encoder::InitialState.
 struct EncoderState {
   Matrix features;                 // the last normalised frames that later encoder frames read
+  std::vector<float> window;       // of windows, instead: the frames that later ones read, as given
   FeatureStatistics statistics;    // of kRunning and kUtterance normalisation
   std::vector<LayerState> layers;  // layer 0 first
   int64_t num_frames = 0;          // feature frames received or skipped
@@ -43,6 +45,7 @@ struct EncoderState {
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
     Matrix::VisitState(self.features, fields);
+    fields.Values(self.window);
     fields.Counter(self.statistics.num_frames);
     fields.Values(self.statistics.mean);
     fields.Values(self.statistics.squares);
@@ -55,16 +58,26 @@ struct EncoderState {
   }
 };
 
+// The right context of a chunk that is no window.
+constexpr int64_t kNoRightContext = -1;
+
 // The new feature frames that complete a stream's next chunk.
+//
+// A chunk continues from the caches of the layers, or it is computed as a window: the encoder
+// frames of the left context, the chunk and the right context, as an utterance of their own. A
+// stream has chunks of one kind.
 struct EncoderChunk {
   int64_t num_frames;
   bool last;  // the stream ends with these frames
+  // Of a window: the feature frames after these that complete its right context. They are read
+  // here, and are new frames of a later chunk.
+  std::optional<int64_t> num_ahead = std::nullopt;
 };
 
 // One stream's part of Encoder::Step.
 struct EncoderSegment {
   EncoderState* state;
-  const float* features;  // (chunk.num_frames, input_dim), row-major
+  const float* features;  // (chunk.num_frames + chunk.num_ahead, input_dim), row-major
   EncoderChunk chunk;
   int64_t left_context;  // M, encoder frames before the chunk that it attends to; -1: all
 };
@@ -99,16 +112,18 @@ class Encoder {
   void SkipTo(int64_t offset, EncoderState* state) const;
 
   // Describes why a restored state is invalid; "" for a state that can be used like any other.
-  // left_context: of the stream. must_be_finite: whether all rows have to be finite.
-  std::string Inconsistency(const EncoderState& state, int64_t left_context,
+  // left_context, right_context: of the stream. must_be_finite: whether all rows have to be finite.
+  std::string Inconsistency(const EncoderState& state, int64_t left_context, int64_t right_context,
                             bool must_be_finite) const;
 
   // The next chunk of a stream that has `num_available` more feature frames; none while it is
   // incomplete, and none when no encoder frame is left. `ended`: no frames follow. chunk_size:
   // encoder frames, -1: the whole utterance. The last chunk holds the remaining encoder frames, so
-  // that a stream gives as many of them as its utterance computed at once.
+  // that a stream gives as many of them as its utterance computed at once. right_context: of
+  // windows, the encoder frames after the chunk that have to be there too, unless no frames follow.
   std::optional<EncoderChunk> NextChunk(const EncoderState& state, int64_t chunk_size,
-                                        int64_t num_available, bool ended) const;
+                                        int64_t num_available, bool ended,
+                                        int64_t right_context = kNoRightContext) const;
 
   // New feature frames that complete a chunk of `chunk_size` encoder frames (at least 1).
   int64_t FramesForChunk(const EncoderState& state, int64_t chunk_size) const;
@@ -119,8 +134,8 @@ class Encoder {
   // Computes one chunk of each segment's stream and advances its state. A row does not depend on
   // the other segments: with the CPU backend to the bit, with LibTorch but for the rounding of a
   // matmul with more rows. Throws std::invalid_argument when two segments share a state, when a
-  // stream continues after its last chunk, when a left context is below -1, or when the model needs
-  // the whole utterance and a segment is less.
+  // stream continues after its last chunk, when a left context is below -1 or that of a window
+  // below 0, or when the model needs the whole utterance and a segment is less and no window.
   EncoderOutput Step(const std::vector<EncoderSegment>& segments,
                      const LayerObserver& observer = nullptr) const;
 
@@ -154,6 +169,26 @@ class Encoder {
 
   // Adds a chunk's frames to the state; returns the encoder frames that they complete, if any.
   std::optional<Segment> Prepare(const EncoderSegment& segment) const;
+
+  // A segment of a step, and the part of its encoder frames that the step hands out.
+  struct Prepared {
+    Segment segment;
+    std::vector<LayerState>* layers;
+    FrameRange given;  // counted from the segment's first one
+  };
+  std::optional<Prepared> PrepareChunk(const EncoderSegment& segment) const;
+  // Of windows (encoder_windows.cc). The first feature frame of the window of the next chunk.
+  int64_t WindowBegin(const EncoderState& state, int64_t left_context) const;
+  // As Prepare. The state of the window as an utterance of its own is added to `utterances`.
+  std::optional<Prepared> PrepareWindow(const EncoderSegment& segment,
+                                        std::deque<EncoderState>* utterances) const;
+  // Drops the frames before the window of the next chunk.
+  void DropWindowFrames(int64_t left_context, EncoderState* state) const;
+  std::string WindowInconsistency(const EncoderState& state, int64_t left_context,
+                                  bool must_be_finite) const;
+  // Of the caches of a stream without windows.
+  std::string LayersInconsistency(const EncoderState& state, int64_t left_context,
+                                  bool must_be_finite) const;
 
   // A state that has received all these frames, in chunks of `chunk_size`, and computed nothing.
   EncoderState StateAfter(const float* features, int64_t num_frames, int64_t chunk_size) const;

@@ -9,15 +9,25 @@ namespace {
 
 // Far above any model, low enough that the product of two sizes stays within 64 bits.
 constexpr int64_t kMaxSize = 1 << 20;
+constexpr int64_t kMaxKernelSize = 4096;  // encoder frames
 
 void ParseNormalization(JsonSection section, EncoderConfig* config) {
-  config->normalization =
-      section.Choice<Normalization>("type", {{"none", Normalization::kNone},
-                                             {"global_cmvn", Normalization::kGlobalCmvn},
-                                             {"utterance", Normalization::kUtterance},
-                                             {"running", Normalization::kRunning}});
-  if (config->normalization == Normalization::kUtterance ||
-      config->normalization == Normalization::kRunning) {
+  struct Kind {
+    Normalization normalization;
+    FeatureDeviation deviation;
+  };
+  const Kind kind = section.Choice<Kind>(
+      "type", {{"none", {Normalization::kNone, FeatureDeviation::kNone}},
+               {"global_cmvn", {Normalization::kGlobalCmvn, FeatureDeviation::kNone}},
+               {"utterance", {Normalization::kUtterance, FeatureDeviation::kUnbiased}},
+               {"running", {Normalization::kRunning, FeatureDeviation::kUnbiased}},
+               {"utterance_mean", {Normalization::kUtterance, FeatureDeviation::kNone}},
+               {"running_mean", {Normalization::kRunning, FeatureDeviation::kNone}},
+               {"utterance_biased", {Normalization::kUtterance, FeatureDeviation::kBiased}},
+               {"running_biased", {Normalization::kRunning, FeatureDeviation::kBiased}}});
+  config->normalization = kind.normalization;
+  config->deviation = kind.deviation;
+  if (kind.deviation != FeatureDeviation::kNone) {
     config->normalization_epsilon = ParseEpsilon(&section, "epsilon");
   }
   section.CheckAllTaken();
@@ -29,6 +39,7 @@ SubsamplingConfig ParseSubsampling(JsonSection section) {
       section.Choice<SubsamplingType>("type", {{"conv2d4", SubsamplingType::kConv2d4},
                                                {"conv2d6", SubsamplingType::kConv2d6},
                                                {"conv2d8", SubsamplingType::kConv2d8},
+                                               {"conv2d_1_2_2", SubsamplingType::kConv2d122},
                                                {"linear", SubsamplingType::kLinear},
                                                {"striding4", SubsamplingType::kStriding4},
                                                {"dw_striding8", SubsamplingType::kDwStriding8}});
@@ -49,17 +60,27 @@ FeedForwardConfig ParseFeedForward(JsonSection section) {
   return config;
 }
 
+ConvolutionType ParseConvolutionType(JsonSection* section) {
+  return section->Choice<ConvolutionType>("type",
+                                          {{"causal", ConvolutionType::kCausal},
+                                           {"symmetric", ConvolutionType::kSymmetric},
+                                           {"dynamic_chunk", ConvolutionType::kDynamicChunk}});
+}
+
 ConvolutionConfig ParseConvolution(JsonSection section) {
   ConvolutionConfig config;
-  config.type =
-      section.Choice<ConvolutionType>("type", {{"causal", ConvolutionType::kCausal},
-                                               {"symmetric", ConvolutionType::kSymmetric},
-                                               {"dynamic_chunk", ConvolutionType::kDynamicChunk}});
-  config.kernel_size = static_cast<int>(section.Integer("kernel_size", 1, 4096));
-  config.norm = section.Choice<ConvolutionNorm>(
-      "norm",
-      {{"layer_norm", ConvolutionNorm::kLayerNorm}, {"batch_norm", ConvolutionNorm::kBatchNorm}});
-  config.norm_epsilon = ParseEpsilon(&section, "norm_epsilon");
+  config.type = ParseConvolutionType(&section);
+  config.kernel_size = static_cast<int>(section.Integer("kernel_size", 1, kMaxKernelSize));
+  config.norm =
+      section.Choice<ConvolutionNorm>("norm", {{"none", ConvolutionNorm::kNone},
+                                               {"layer_norm", ConvolutionNorm::kLayerNorm},
+                                               {"batch_norm", ConvolutionNorm::kBatchNorm}});
+  if (config.norm != ConvolutionNorm::kNone) {
+    config.norm_epsilon = ParseEpsilon(&section, "norm_epsilon");
+  } else if (!section.IsNull("norm_epsilon")) {
+    section.Number("norm_epsilon");  // throws where the field is missing
+    section.Fail("norm_epsilon", "null without a norm");
+  }
   config.activation = ParseActivation(&section);
   config.bias = section.Bool("bias");
   config.gated_padding =
@@ -69,6 +90,56 @@ ConvolutionConfig ParseConvolution(JsonSection section) {
   }
   section.CheckAllTaken();
   return config;
+}
+
+BranchesConfig ParseBranches(JsonSection section) {
+  BranchesConfig config;
+  config.type = ParseConvolutionType(&section);
+  config.cgmlp_dim = static_cast<int>(section.Integer("cgmlp_dim", 2, kMaxSize));
+  if (config.cgmlp_dim % 2 != 0) section.Fail("cgmlp_dim", "an even number");
+  config.cgmlp_kernel_size =
+      static_cast<int>(section.Integer("cgmlp_kernel_size", 1, kMaxKernelSize));
+  config.linear_after_convolution = section.Bool("linear_after_convolution");
+  config.gate_activation =
+      section.Choice<Activation>("gate_activation", {{"identity", Activation::kIdentity},
+                                                     {"swish", Activation::kSwish},
+                                                     {"relu", Activation::kRelu},
+                                                     {"gelu", Activation::kGelu},
+                                                     {"tanh", Activation::kTanh}});
+  config.merge_kernel_size =
+      static_cast<int>(section.Integer("merge_kernel_size", 0, kMaxKernelSize));
+  section.CheckAllTaken();
+  return config;
+}
+
+// The layers of a Conformer, Transformer or reworked Conformer.
+void ParseConformer(JsonSection* section, EncoderConfig* config) {
+  const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
+  config->feed_forward = ParseFeedForward(section->Section("feed_forward"));
+  config->feed_forward.hidden_dim = hidden_dim;
+  config->convolution.reset();
+  if (!section->IsNull("convolution")) {
+    config->convolution = ParseConvolution(section->Section("convolution"));
+  }
+  if (config->type == EncoderType::kConformer) {
+    config->norm_first = section->Bool("norm_first");
+  } else {
+    config->feed_forward.half_steps = false;
+  }
+}
+
+// The layers of a Branchformer or E-Branchformer.
+void ParseBranchformer(JsonSection* section, EncoderConfig* config) {
+  config->feed_forward.macaron = false;
+  if (!section->IsNull("feed_forward")) {
+    const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
+    config->feed_forward = ParseFeedForward(section->Section("feed_forward"));
+    config->feed_forward.hidden_dim = hidden_dim;
+  } else if (section->Integer("feed_forward_dim", 0, kMaxSize) != 0) {
+    section->Fail("feed_forward_dim", "0 where feed_forward is null");
+  }
+  config->convolution.reset();
+  config->branches = ParseBranches(section->Section("branches"));
 }
 
 AttentionBias ParseAttentionBias(JsonSection* section) {
@@ -90,16 +161,23 @@ double ParseEpsilon(JsonSection* section, const std::string& field) {
 }
 
 Activation ParseActivation(JsonSection* section) {
-  return section->Choice<Activation>(
-      "activation",
-      {{"swish", Activation::kSwish}, {"relu", Activation::kRelu}, {"gelu", Activation::kGelu}});
+  return section->Choice<Activation>("activation", {{"swish", Activation::kSwish},
+                                                    {"relu", Activation::kRelu},
+                                                    {"gelu", Activation::kGelu},
+                                                    {"double_swish", Activation::kDoubleSwish}});
+}
+
+const ConvolutionType* EncoderConfig::convolution_type() const {
+  if (convolution) return &convolution->type;
+  return branches ? &branches->type : nullptr;
 }
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
   if (runnel::NeedsWholeUtterance(position)) {
     return "its position scheme counts from the end of the utterance";
   }
-  if (convolution && convolution->type == ConvolutionType::kSymmetric) {
+  const ConvolutionType* type = convolution_type();
+  if (type != nullptr && *type == ConvolutionType::kSymmetric) {
     return "its convolution reads frames after the chunk (convolution type symmetric; "
            "dynamic_chunk, when chosen, closes it at the chunk's end)";
   }
@@ -112,12 +190,14 @@ const char* EncoderConfig::NeedsWholeUtterance() const {
 
 EncoderConfig ParseEncoderConfig(JsonSection* section) {
   EncoderConfig config;
-  section->Constant("type", "conformer");
+  config.type =
+      section->Choice<EncoderType>("type", {{"conformer", EncoderType::kConformer},
+                                            {"reworked_conformer", EncoderType::kReworkedConformer},
+                                            {"branchformer", EncoderType::kBranchformer}});
   config.input_dim = static_cast<int>(section->Integer("input_dim", 1, kMaxSize));
   config.model_dim = static_cast<int>(section->Integer("model_dim", 2, kMaxSize));
   config.num_layers = static_cast<int>(section->Integer("num_layers", 1, 1024));
   config.num_heads = static_cast<int>(section->Integer("num_heads", 1, kMaxSize));
-  const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
   ParseNormalization(section->Section("normalization"), &config);
   config.subsampling = ParseSubsampling(section->Section("subsampling"));
   if (SubsamplingGeometry(config.subsampling).NumBins(config.input_dim) < 1) {
@@ -130,15 +210,17 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
   JsonSection attention_bias = section->Section("attention_bias");
   config.attention_bias = ParseAttentionBias(&attention_bias);
 
-  config.feed_forward = ParseFeedForward(section->Section("feed_forward"));
-  config.feed_forward.hidden_dim = hidden_dim;
-  config.convolution.reset();
-  if (!section->IsNull("convolution")) {
-    config.convolution = ParseConvolution(section->Section("convolution"));
+  if (config.type == EncoderType::kBranchformer) {
+    ParseBranchformer(section, &config);
+  } else {
+    ParseConformer(section, &config);
   }
-  config.norm_first = section->Bool("norm_first");
-  config.after_norm = section->Bool("after_norm");
-  config.layer_norm_eps = ParseEpsilon(section, "layer_norm_eps");
+  if (config.type == EncoderType::kReworkedConformer) {
+    config.after_norm = false;
+  } else {
+    config.after_norm = section->Bool("after_norm");
+    config.layer_norm_eps = ParseEpsilon(section, "layer_norm_eps");
+  }
   if (config.model_dim % config.num_heads != 0) {
     section->Fail("num_heads", "a divisor of model_dim " + std::to_string(config.model_dim));
   }

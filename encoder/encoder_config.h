@@ -14,12 +14,27 @@ namespace runnel {
 
 class JsonSection;
 
+enum class EncoderType {
+  kConformer,  // or a Transformer
+  // icefall's: modules have no norms. BasicNorm ends each layer. Feed-forward modules are added
+  // whole.
+  kReworkedConformer,
+  kBranchformer,  // or an E-Branchformer
+};
+
 // How feature frames are normalised before the subsampling.
 enum class Normalization {
   kNone,
   kGlobalCmvn,  // (x - mean) * istd, by the tensors encoder.global_cmvn.{mean,istd}
-  kUtterance,   // by mean and deviation of each bin over the whole utterance (NeMo's per_feature)
+  kUtterance,   // by mean and deviation of each bin over the whole utterance
   kRunning,     // by mean and deviation over the stream up to the chunk's last frame
+};
+
+// What kUtterance and kRunning divide x - mean by, of N frames. e: normalization_epsilon.
+enum class FeatureDeviation {
+  kUnbiased,  // s + e, s with N - 1 (NeMo's per_feature)
+  kBiased,    // max(s, e), s with N (ESPnet's utterance_mvn with norm_vars)
+  kNone,      // 1 (ESPnet's utterance_mvn)
 };
 
 enum class ConvolutionType {
@@ -28,13 +43,19 @@ enum class ConvolutionType {
   kDynamicChunk,  // reads the same frames, but those after the chunk's end count as zero
 };
 
-enum class ConvolutionNorm { kLayerNorm, kBatchNorm };
+// The number of frames before t that a convolution over K frames reads for frame t. The others of
+// the K - 1 are after t.
+inline int64_t LeftFrames(ConvolutionType type, int64_t kernel_size) {
+  return type == ConvolutionType::kCausal ? kernel_size - 1 : (kernel_size - 1) / 2;
+}
+
+enum class ConvolutionNorm { kNone, kLayerNorm, kBatchNorm };
 
 struct ConvolutionConfig {
   ConvolutionType type = ConvolutionType::kCausal;
   int kernel_size = 0;  // K, encoder frames
   ConvolutionNorm norm = ConvolutionNorm::kLayerNorm;
-  double norm_epsilon = 1e-5;
+  double norm_epsilon = 1e-5;  // unless the norm is kNone
   Activation activation = Activation::kSwish;
   bool bias = true;  // of the three convolutions alike
   // Frames before the stream are zero before the first pointwise convolution (WeNet), and so become
@@ -42,20 +63,36 @@ struct ConvolutionConfig {
   bool gated_padding = false;
 
   // Numbers of frames before t, and after t, that frame t reads.
-  int64_t left_frames() const {
-    return type == ConvolutionType::kCausal ? kernel_size - 1 : (kernel_size - 1) / 2;
-  }
+  int64_t left_frames() const { return LeftFrames(type, kernel_size); }
   int64_t right_frames() const { return kernel_size - 1 - left_frames(); }
 };
 
+// The two branches of a Branchformer layer, attention and cgMLP, and their merging (Peng et al.
+// 2022, Kim et al. 2022).
+struct BranchesConfig {
+  // Of both convolutions. Frames before the stream are zero: for the cgMLP, a causal convolution
+  // has them before its norm (WeNet), the others after it.
+  ConvolutionType type = ConvolutionType::kCausal;
+  int cgmlp_dim = 0;          // channels of the cgMLP before their halves are multiplied; even
+  int cgmlp_kernel_size = 0;  // encoder frames
+  bool linear_after_convolution = false;
+  Activation gate_activation = Activation::kIdentity;
+  // Of the convolution over both branches before their projection (E-Branchformer), encoder frames;
+  // 0: none (Branchformer).
+  int merge_kernel_size = 0;
+
+  int64_t gate_dim() const { return cgmlp_dim / 2; }
+};
+
 struct FeedForwardConfig {
-  int hidden_dim = 0;
-  bool macaron = true;  // two half-step modules per layer instead of one whole
+  int hidden_dim = 0;      // 0: no feed-forward module (Branchformer only)
+  bool macaron = true;     // two modules per layer instead of one
+  bool half_steps = true;  // with macaron: their outputs are halved
   Activation activation = Activation::kSwish;
   bool bias = true;
 
   // Factor of a module's output, before the residual sum.
-  double residual_scale() const { return macaron ? 0.5 : 1.0; }
+  double residual_scale() const { return macaron && half_steps ? 0.5 : 1.0; }
 };
 
 // The linear layers of attention that have a bias.
@@ -74,24 +111,31 @@ struct AttentionSizes {
 };
 
 struct EncoderConfig {
+  EncoderType type = EncoderType::kConformer;
   int input_dim = 0;  // feature bins per frame
   int model_dim = 0;  // d
   int num_layers = 0;
   int num_heads = 0;  // divides model_dim
   Normalization normalization = Normalization::kGlobalCmvn;
-  double normalization_epsilon = 1e-5;  // added to the deviation (kUtterance, kRunning)
+  FeatureDeviation deviation = FeatureDeviation::kUnbiased;  // kUtterance, kRunning
+  double normalization_epsilon = 1e-5;                       // of the deviation, unless kNone
   SubsamplingConfig subsampling;
   bool scale_input = true;  // multiplies the subsampled input by sqrt(model_dim)
   PositionConfig position;
   AttentionBias attention_bias;
   FeedForwardConfig feed_forward;
   std::optional<ConvolutionConfig> convolution = ConvolutionConfig();  // none: a Transformer
+  std::optional<BranchesConfig> branches;  // of kBranchformer, which has no `convolution`
+  // Not of kReworkedConformer.
   bool norm_first = true;  // x + f(norm(x)); otherwise norm(x + f(x))
   bool after_norm = true;  // a norm after the last layer
   double layer_norm_eps = 1e-5;
 
   int head_dim() const { return model_dim / num_heads; }  // d_k
   AttentionSizes attention_sizes() const { return {model_dim, num_heads}; }
+
+  // The type of the layers' convolutions; nullptr in a Transformer.
+  const ConvolutionType* convolution_type() const;
 
   // The reason why this model cannot stream, for messages; nullptr when it can.
   const char* NeedsWholeUtterance() const;
@@ -100,8 +144,8 @@ struct EncoderConfig {
 // Throws std::runtime_error naming the field, its value and what was expected.
 EncoderConfig ParseEncoderConfig(JsonSection* section);
 
-// Fields that other networks have too; they throw likewise. `activation` cannot be kTanh or
-// kSigmoid, which only transducers have.
+// Fields that other networks have too; they throw likewise. `activation` is one of those of
+// feed-forward modules.
 Activation ParseActivation(JsonSection* section);
 double ParseEpsilon(JsonSection* section, const std::string& field);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "encoder/subsampling_geometry.h"
@@ -27,7 +29,7 @@ Tensor Rounded(const Weights& weights, const Shape& shape, std::vector<double> v
 }
 
 void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon,
-                   ConvolutionWeights* convolution) {
+                   DepthwiseWeights* convolution) {
   const Shape shape = convolution->bias.shape();
   const auto take = [&](const char* field) {
     return Float64Values(weights->Take(name + field, shape));
@@ -52,19 +54,37 @@ void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon,
   convolution->bias = Rounded(*weights, shape, std::move(bias));
 }
 
-// Channels of the subsampling's convolutions.
-int64_t NumChannels(const EncoderConfig& config) {
+DepthwiseWeights BindDepthwise(Weights* weights, const std::string& name, int64_t dim,
+                               int64_t kernel_size, bool bias) {
+  return {Transposed(
+              weights->Take(name + ".weight", {dim, 1, kernel_size}).Reshaped({dim, kernel_size})),
+          bias ? weights->Take(name + ".bias", {dim}) : Zeros(weights->data_type(), {dim})};
+}
+
+// Folds the residual connection around a convolution into the tap of the frame itself.
+void FoldResidual(const Weights& weights, int64_t frame_tap, DepthwiseWeights* convolution) {
+  std::vector<double> taps = Float64Values(convolution->taps);
+  const auto dim = static_cast<size_t>(convolution->taps.size(1));
+  for (size_t i = 0; i < dim; ++i) taps[static_cast<size_t>(frame_tap) * dim + i] += 1;
+  convolution->taps = Rounded(weights, convolution->taps.shape(), std::move(taps));
+}
+
+// Channels after stage `stage` of the subsampling, counted from 0.
+int64_t NumChannels(const EncoderConfig& config, size_t stage) {
+  constexpr int64_t kOfConv2d122[] = {8, 32, 128};
+  if (config.subsampling.type == SubsamplingType::kConv2d122) return kOfConv2d122[stage];
   return config.subsampling.is_striding() ? config.subsampling.channels : config.model_dim;
 }
 
 std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Weights* weights) {
   const bool depthwise = config.subsampling.type == SubsamplingType::kDwStriding8;
-  const int64_t channels = NumChannels(config);
   const SubsamplingGeometry geometry(config.subsampling);
   std::vector<SubsamplingStageWeights> stages;
   int index = 0;  // of the layer in the checkpoint; ReLUs are counted too
   for (const SubsamplingStage& stage : geometry.stages()) {
     const bool first = index == 0;
+    const int64_t channels = NumChannels(config, stages.size());
+    const int64_t input_channels = first ? 1 : NumChannels(config, stages.size() - 1);
     SubsamplingStageWeights bound;
     // Convolutions over all channels are computed as matmuls.
     const auto take = [&](int layer, bool all_channels, const Shape& shape, Tensor* weight,
@@ -78,7 +98,7 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
     bound.groups = depthwise && !first ? channels : 1;
     const bool all_channels = !first && !depthwise;
     take(index, all_channels,
-         {channels, all_channels ? channels : 1, stage.kernel_size, stage.kernel_size},
+         {channels, all_channels ? input_channels : 1, stage.kernel_size, stage.kernel_size},
          &bound.weight, &bound.bias);
     index += 2;
     if (depthwise && !first) {
@@ -94,6 +114,15 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
 std::string LayerName(int layer) { return "encoder.encoders." + std::to_string(layer); }
 
 }  // namespace
+
+BasicNormWeights BindBasicNorm(Weights* weights, const std::string& name) {
+  const std::string field = name + ".log_epsilon";
+  const double epsilon = std::exp(Float64Values(weights->Take(field, {1}))[0]);
+  if (!(epsilon > 0 && epsilon < std::numeric_limits<float>::max())) {
+    weights->Fail(field, "holds a value that is out of range, expected a logarithm");
+  }
+  return {epsilon};
+}
 
 LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t input_dim,
                          int64_t output_dim, bool bias) {
@@ -154,15 +183,20 @@ GlobalCmvnWeights BindGlobalCmvn(const EncoderConfig& config, Weights* weights) 
 
 SubsamplingWeights BindSubsampling(const EncoderConfig& config, Weights* weights) {
   const SubsamplingGeometry geometry(config.subsampling);
-  const bool convolves = !geometry.stages().empty();
+  const size_t num_stages = geometry.stages().size();
+  const bool convolves = num_stages > 0;
   const int64_t out_dim =
-      geometry.NumBins(config.input_dim) * (convolves ? NumChannels(config) : 1);
+      geometry.NumBins(config.input_dim) * (convolves ? NumChannels(config, num_stages - 1) : 1);
   SubsamplingWeights subsampling;
   subsampling.stages = BindStages(config, weights);
   subsampling.out = BindLinear(weights, "encoder.embed.out.0", out_dim, config.model_dim);
   if (!convolves) {
     subsampling.norm =
         BindLayerNorm(weights, "encoder.embed.out.1", config.model_dim, config.layer_norm_eps);
+  }
+  if (config.subsampling.type == SubsamplingType::kConv2d122) {
+    subsampling.activation = Activation::kDoubleSwish;
+    subsampling.basic_norm = BindBasicNorm(weights, "encoder.embed.out.1");
   }
   return subsampling;
 }
@@ -186,14 +220,11 @@ ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::strin
   ConvolutionWeights convolution;
   convolution.pointwise_1 =
       BindPointwise(weights, name + ".pointwise_conv1", dim, 2 * dim, sizes.bias);
-  convolution.taps =
-      Transposed(weights->Take(name + ".depthwise_conv.weight", {dim, 1, sizes.kernel_size})
-                     .Reshaped({dim, sizes.kernel_size}));
-  convolution.bias = sizes.bias ? weights->Take(name + ".depthwise_conv.bias", {dim})
-                                : Zeros(weights->data_type(), {dim});
+  convolution.depthwise =
+      BindDepthwise(weights, name + ".depthwise_conv", dim, sizes.kernel_size, sizes.bias);
   if (sizes.norm == ConvolutionNorm::kBatchNorm) {
-    FoldBatchNorm(weights, name + ".norm", sizes.norm_epsilon, &convolution);
-  } else {
+    FoldBatchNorm(weights, name + ".norm", sizes.norm_epsilon, &convolution.depthwise);
+  } else if (sizes.norm == ConvolutionNorm::kLayerNorm) {
     convolution.norm = BindLayerNorm(weights, name + ".norm", dim, sizes.norm_epsilon);
   }
   convolution.pointwise_2 = BindPointwise(weights, name + ".pointwise_conv2", dim, dim, sizes.bias);
@@ -211,12 +242,44 @@ FeedForwardWeights BindFeedForward(const EncoderConfig& config, const std::strin
   return feed_forward;
 }
 
-LayerWeights BindLayer(const EncoderConfig& config, int layer, Weights* weights) {
+CgmlpWeights BindCgmlp(const EncoderConfig& config, const std::string& name, Weights* weights) {
+  const BranchesConfig& sizes = *config.branches;
+  const int64_t dim = sizes.gate_dim();
+  CgmlpWeights cgmlp;
+  cgmlp.projection_1 =
+      BindLinear(weights, name + ".channel_proj1", config.model_dim, sizes.cgmlp_dim);
+  cgmlp.norm = BindLayerNorm(weights, name + ".csgu.norm", dim, config.layer_norm_eps);
+  cgmlp.depthwise = BindDepthwise(weights, name + ".csgu.conv", dim, sizes.cgmlp_kernel_size, true);
+  if (sizes.linear_after_convolution) {
+    cgmlp.linear = BindLinear(weights, name + ".csgu.linear", dim, dim);
+  }
+  cgmlp.projection_2 = BindLinear(weights, name + ".channel_proj2", dim, config.model_dim);
+  return cgmlp;
+}
+
+BranchMergeWeights BindBranchMerge(const EncoderConfig& config, const std::string& name,
+                                   Weights* weights) {
+  const BranchesConfig& sizes = *config.branches;
+  const int64_t dim = 2 * static_cast<int64_t>(config.model_dim);
+  BranchMergeWeights merge;
+  if (sizes.merge_kernel_size > 0) {
+    merge.depthwise =
+        BindDepthwise(weights, name + ".depthwise_conv_fusion", dim, sizes.merge_kernel_size, true);
+    FoldResidual(*weights, LeftFrames(sizes.type, sizes.merge_kernel_size), &*merge.depthwise);
+  }
+  merge.projection = BindLinear(weights, name + ".merge_proj", dim, config.model_dim);
+  return merge;
+}
+
+ConformerLayerWeights BindConformerLayer(const EncoderConfig& config, int layer, Weights* weights) {
   const std::string name = LayerName(layer);
+  const bool is_reworked = config.type == EncoderType::kReworkedConformer;
   const auto norm = [&](const char* field) {
-    return BindLayerNorm(weights, name + field, config.model_dim, config.layer_norm_eps);
+    return is_reworked ? std::nullopt
+                       : std::make_optional(BindLayerNorm(weights, name + field, config.model_dim,
+                                                          config.layer_norm_eps));
   };
-  LayerWeights bound;
+  ConformerLayerWeights bound;
   if (config.feed_forward.macaron) {
     bound.norm_feed_forward_macaron = norm(".norm_ff_macaron");
     bound.feed_forward_macaron = BindFeedForward(config, name + ".feed_forward_macaron", weights);
@@ -230,6 +293,31 @@ LayerWeights BindLayer(const EncoderConfig& config, int layer, Weights* weights)
   }
   bound.norm_feed_forward = norm(".norm_ff");
   bound.feed_forward = BindFeedForward(config, name + ".feed_forward", weights);
+  if (is_reworked) bound.basic_norm = BindBasicNorm(weights, name + ".norm_final");
+  return bound;
+}
+
+BranchformerLayerWeights BindBranchformerLayer(const EncoderConfig& config, int layer,
+                                               Weights* weights) {
+  const std::string name = LayerName(layer);
+  const auto norm = [&](const char* field) {
+    return BindLayerNorm(weights, name + field, config.model_dim, config.layer_norm_eps);
+  };
+  BranchformerLayerWeights bound;
+  if (config.feed_forward.macaron) {
+    bound.norm_feed_forward_macaron = norm(".norm_ff_macaron");
+    bound.feed_forward_macaron = BindFeedForward(config, name + ".feed_forward_macaron", weights);
+  }
+  bound.norm_attention = norm(".norm_mha");
+  bound.attention = BindAttention(config, AttentionName(layer), weights);
+  bound.norm_cgmlp = norm(".norm_mlp");
+  bound.cgmlp = BindCgmlp(config, name + ".cgmlp", weights);
+  bound.merge = BindBranchMerge(config, name, weights);
+  if (config.feed_forward.hidden_dim > 0) {
+    bound.norm_feed_forward = norm(".norm_ff");
+    bound.feed_forward = BindFeedForward(config, name + ".feed_forward", weights);
+  }
+  bound.norm_final = norm(".norm_final");
   return bound;
 }
 

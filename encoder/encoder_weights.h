@@ -29,6 +29,11 @@ struct LayerNormWeights {
   double epsilon = 0;
 };
 
+// x / sqrt(mean of x^2 + epsilon), over the channels (icefall).
+struct BasicNormWeights {
+  double epsilon = 0;
+};
+
 struct AttentionWeights {
   LinearWeights query;
   LinearWeights key;
@@ -36,13 +41,30 @@ struct AttentionWeights {
   LinearWeights out;
 };
 
+struct DepthwiseWeights {
+  Tensor taps;  // (kernel_size, dim), oldest frame first
+  Tensor bias;  // (dim)
+};
+
 struct ConvolutionWeights {
-  LinearWeights pointwise_1;  // (2 d, d): values, then gates
-  // The depthwise convolution, with a batch norm folded in.
-  Tensor taps;  // (kernel_size, d), oldest frame first
-  Tensor bias;  // (d)
+  LinearWeights pointwise_1;   // (2 d, d): values, then gates
+  DepthwiseWeights depthwise;  // of d channels, with a batch norm folded in
   std::optional<LayerNormWeights> norm;
   LinearWeights pointwise_2;  // (d, d)
+};
+
+struct CgmlpWeights {
+  LinearWeights projection_1;           // (cgmlp_dim, d): values, then gates
+  LayerNormWeights norm;                // of the gates
+  DepthwiseWeights depthwise;           // of cgmlp_dim / 2 channels
+  std::optional<LinearWeights> linear;  // after the convolution
+  LinearWeights projection_2;           // (d, cgmlp_dim / 2)
+};
+
+struct BranchMergeWeights {
+  // Over the 2 d values of both branches, with the residual connection around it folded in.
+  std::optional<DepthwiseWeights> depthwise;
+  LinearWeights projection;  // (d, 2 d)
 };
 
 struct FeedForwardWeights {
@@ -64,19 +86,36 @@ struct SubsamplingStageWeights {
 struct SubsamplingWeights {
   std::vector<SubsamplingStageWeights> stages;  // first to last
   LinearWeights out;                            // (d, channels * bins), channels outermost
+  Activation activation = Activation::kRelu;    // after each stage
   std::optional<LayerNormWeights> norm;         // where there is no convolution
+  std::optional<BasicNormWeights> basic_norm;   // of kConv2d122
 };
 
-struct LayerWeights {
+// Modules of a reworked Conformer have no norm, and its layers end with a BasicNorm.
+struct ConformerLayerWeights {
+  std::optional<LayerNormWeights> norm_feed_forward_macaron;
+  std::optional<FeedForwardWeights> feed_forward_macaron;
+  std::optional<LayerNormWeights> norm_attention;
+  AttentionWeights attention;
+  std::optional<LayerNormWeights> norm_convolution;
+  std::optional<ConvolutionWeights> convolution;
+  std::optional<LayerNormWeights> norm_feed_forward;
+  FeedForwardWeights feed_forward;
+  std::optional<LayerNormWeights> norm_final;  // where there is a convolution
+  std::optional<BasicNormWeights> basic_norm;
+};
+
+struct BranchformerLayerWeights {
   std::optional<LayerNormWeights> norm_feed_forward_macaron;
   std::optional<FeedForwardWeights> feed_forward_macaron;
   LayerNormWeights norm_attention;
   AttentionWeights attention;
-  std::optional<LayerNormWeights> norm_convolution;
-  std::optional<ConvolutionWeights> convolution;
-  LayerNormWeights norm_feed_forward;
-  FeedForwardWeights feed_forward;
-  std::optional<LayerNormWeights> norm_final;  // where there is a convolution
+  LayerNormWeights norm_cgmlp;
+  CgmlpWeights cgmlp;
+  BranchMergeWeights merge;
+  std::optional<LayerNormWeights> norm_feed_forward;
+  std::optional<FeedForwardWeights> feed_forward;
+  LayerNormWeights norm_final;
 };
 
 // Global CMVN: a feature x becomes (x - mean) * istd.
@@ -92,7 +131,9 @@ std::vector<std::string> AttentionNames(const EncoderConfig& config);
 // Each takes the tensors that the configuration calls for, and throws as Weights does.
 GlobalCmvnWeights BindGlobalCmvn(const EncoderConfig& config, Weights* weights);
 SubsamplingWeights BindSubsampling(const EncoderConfig& config, Weights* weights);
-LayerWeights BindLayer(const EncoderConfig& config, int layer, Weights* weights);
+ConformerLayerWeights BindConformerLayer(const EncoderConfig& config, int layer, Weights* weights);
+BranchformerLayerWeights BindBranchformerLayer(const EncoderConfig& config, int layer,
+                                               Weights* weights);
 LayerNormWeights BindAfterNorm(const EncoderConfig& config, Weights* weights);
 LinearWeights BindCtcHead(int64_t model_dim, int64_t vocab_size, Weights* weights);
 
@@ -109,7 +150,7 @@ std::string MergedName(const std::vector<std::string>& names);
 // zeros.
 LinearWeights Stacked(const std::vector<LinearWeights>& parts);
 
-// The parts of BindLayer. `name`: prefix of the module's tensors.
+// The parts of a layer. `name`: prefix of the module's tensors.
 AttentionWeights BindAttention(const EncoderConfig& config, const std::string& name,
                                Weights* weights);
 ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::string& name,

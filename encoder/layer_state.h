@@ -15,12 +15,17 @@ namespace runnel {
 // A value. Keys, values and the convolution cache hold rows of d, in the data type that the backend
 // chooses. Keys and values together are the att_cache of WeNet's checkpoints.
 struct LayerState {
-  RowRing keys;       // of the last left_context encoder frames, fewer at the start
-  RowRing values;     // of the same frames
-  RowRing cnn_cache;  // gated frames that the next depthwise convolution reads again
+  RowRing keys;    // of the last left_context encoder frames, fewer at the start
+  RowRing values;  // of the same frames
+  // Frames that the next depthwise convolution reads again: gated ones of a Conformer, gates of a
+  // Branchformer's cgMLP, then of `cgmlp_dim` / 2 values.
+  RowRing cnn_cache;
   // What is added to the scores of each key: one float32 value per head. Of the frames of `keys`,
   // for schemes that need it.
   std::optional<RowRing> key_biases = std::nullopt;
+  // Frames of both branches, rows of 2 d, that the next convolution of an E-Branchformer's merging
+  // reads again.
+  std::optional<RowRing> merge_cache = std::nullopt;
 
   // Drops the oldest `count` frames.
   void DropKeys(int64_t count) {
@@ -32,7 +37,8 @@ struct LayerState {
   // Bytes allocated by all rings.
   int64_t num_bytes() const {
     return keys.num_bytes() + values.num_bytes() + cnn_cache.num_bytes() +
-           (key_biases ? key_biases->num_bytes() : 0);
+           (key_biases ? key_biases->num_bytes() : 0) +
+           (merge_cache ? merge_cache->num_bytes() : 0);
   }
 
   // For the snapshot of a stream (runtime/snapshot/state_fields.h).
@@ -42,6 +48,7 @@ struct LayerState {
     RowRing::VisitState(self.values, fields);
     RowRing::VisitState(self.cnn_cache, fields);
     if (self.key_biases) RowRing::VisitState(*self.key_biases, fields);
+    if (self.merge_cache) RowRing::VisitState(*self.merge_cache, fields);
   }
 };
 

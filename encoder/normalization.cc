@@ -50,18 +50,30 @@ void NormalizeByWeights(const float* frames, int64_t count, const std::vector<fl
   }
 }
 
-// (frame - mean) / (deviation + epsilon), in float64.
+// What the deviations from the mean are divided by. At least one frame.
+double Divisor(FeatureDeviation kind, double squares, int64_t num_frames, double epsilon) {
+  switch (kind) {
+    case FeatureDeviation::kUnbiased:
+      return std::sqrt(squares / static_cast<double>(std::max<int64_t>(num_frames - 1, 1))) +
+             epsilon;
+    case FeatureDeviation::kBiased:
+      return std::max(std::sqrt(squares / static_cast<double>(num_frames)), epsilon);
+    case FeatureDeviation::kNone:
+      break;
+  }
+  return 1.0;
+}
+
+// (frame - mean) / divisor, in float64.
 template <class T>
 void NormalizeByStatistics(const float* frames, int64_t count, const FeatureStatistics& statistics,
-                           double epsilon, int64_t num_bins, T* out) {
-  const double freedom =
-      statistics.num_frames > 1 ? static_cast<double>(statistics.num_frames - 1) : 1.0;
+                           FeatureDeviation deviation, double epsilon, int64_t num_bins, T* out) {
   for (int64_t bin = 0; bin < num_bins && count > 0; ++bin) {
     const double mean = statistics.mean[static_cast<size_t>(bin)];
-    const double deviation =
-        std::sqrt(statistics.squares[static_cast<size_t>(bin)] / freedom) + epsilon;
+    const double divisor = Divisor(deviation, statistics.squares[static_cast<size_t>(bin)],
+                                   statistics.num_frames, epsilon);
     for (int64_t t = 0; t < count; ++t) {
-      out[t * num_bins + bin] = static_cast<T>((frames[t * num_bins + bin] - mean) / deviation);
+      out[t * num_bins + bin] = static_cast<T>((frames[t * num_bins + bin] - mean) / divisor);
     }
   }
 }
@@ -71,6 +83,7 @@ void NormalizeByStatistics(const float* frames, int64_t count, const FeatureStat
 FeatureNormalizer::FeatureNormalizer(const EncoderConfig& config, Weights* weights)
     : by_statistics_(config.normalization == Normalization::kUtterance ||
                      config.normalization == Normalization::kRunning),
+      deviation_(config.deviation),
       epsilon_(config.normalization_epsilon) {
   if (config.normalization != Normalization::kGlobalCmvn) return;
   GlobalCmvnWeights bound = BindGlobalCmvn(config, weights);
@@ -78,12 +91,17 @@ FeatureNormalizer::FeatureNormalizer(const EncoderConfig& config, Weights* weigh
   istd_ = std::move(bound.istd);
 }
 
+void FeatureNormalizer::Observe(const float* frames, int64_t num_frames, int64_t num_bins,
+                                FeatureStatistics* statistics) const {
+  if (by_statistics_) statistics->Add(frames, num_frames, num_bins);
+}
+
 void FeatureNormalizer::Normalize(const float* frames, FeatureStatistics* statistics,
                                   Rows out) const {
-  if (by_statistics_) statistics->Add(frames, out.count, out.dim);
+  Observe(frames, out.count, out.dim, statistics);
   const auto fill = [&](auto* values) {
     if (by_statistics_) {
-      NormalizeByStatistics(frames, out.count, *statistics, epsilon_, out.dim, values);
+      NormalizeByStatistics(frames, out.count, *statistics, deviation_, epsilon_, out.dim, values);
     } else {
       NormalizeByWeights(frames, out.count, mean_, istd_, out.dim, values);
     }

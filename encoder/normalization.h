@@ -36,11 +36,16 @@ class FeatureNormalizer {
   // normalise them: a frame is normalised once, by all frames up to the end of its chunk.
   void Normalize(const float* frames, FeatureStatistics* statistics, Rows out) const;
 
+  // Adds frames to the statistics, as Normalize does, with kRunning and kUtterance.
+  void Observe(const float* frames, int64_t num_frames, int64_t num_bins,
+               FeatureStatistics* statistics) const;
+
   // The frame that is normalised to zeros, up to rounding; zeros without normalisation.
   std::vector<float> MeanFrame(const FeatureStatistics& statistics, int64_t num_bins) const;
 
  private:
   bool by_statistics_;
+  FeatureDeviation deviation_;
   double epsilon_;
   std::vector<float> mean_;  // (input_dim), empty without global CMVN
   std::vector<float> istd_;

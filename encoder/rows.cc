@@ -69,6 +69,12 @@ void Matrix::DropFirst(int64_t count) {
   }
 }
 
+Matrix ZeroRows(DataType type, int64_t dim, int64_t count) {
+  Matrix matrix(type, dim, count);
+  std::memset(matrix.rows().data, 0, static_cast<size_t>(count * dim * BytesOf(type)));
+  return matrix;
+}
+
 Matrix ToFloat32(Matrix matrix) {
   if (matrix.type() == DataType::kFloat32) return matrix;
   Matrix rounded(DataType::kFloat32, matrix.dim(), matrix.count());

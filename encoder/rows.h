@@ -107,6 +107,9 @@ class Matrix {
   std::unique_ptr<std::byte, AlignedDelete> memory_;
 };
 
+// `count` rows of zeros.
+Matrix ZeroRows(DataType type, int64_t dim, int64_t count);
+
 // The same values in float32; those of kFloat64 are rounded.
 Matrix ToFloat32(Matrix matrix);
 

@@ -16,6 +16,8 @@ std::vector<SubsamplingStage> Stages(const SubsamplingConfig& config) {
       return {plain, {5, 3, 0, 0}};
     case SubsamplingType::kConv2d8:
       return {plain, plain, plain};
+    case SubsamplingType::kConv2d122:
+      return {{3, 1, 1, 1}, plain, plain};
     case SubsamplingType::kLinear:
       return {};
     case SubsamplingType::kStriding4:

@@ -12,6 +12,7 @@ enum class SubsamplingType {
   kConv2d4,      // two 3x3 convolutions of stride 2 (WeNet, ESPnet)
   kConv2d6,      // 3x3 of stride 2, 5x5 of stride 3
   kConv2d8,      // three 3x3 of stride 2
+  kConv2d122,    // a padded 3x3 of stride 1, two of stride 2 (icefall's reworked Conformer)
   kLinear,       // no convolution: a linear layer and a layer norm
   kStriding4,    // two padded 3x3 of stride 2 (NeMo)
   kDwStriding8,  // three padded 3x3 of stride 2, the last two depthwise (NeMo FastConformer)
@@ -19,7 +20,7 @@ enum class SubsamplingType {
 
 struct SubsamplingConfig {
   SubsamplingType type = SubsamplingType::kConv2d4;
-  int channels = 0;     // of the striding types; the others have model_dim
+  int channels = 0;     // of the striding types
   bool causal = false;  // of the striding types: padding of 2 before and 1 after, not 1 and 1
 
   bool is_striding() const {

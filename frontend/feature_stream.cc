@@ -111,22 +111,29 @@ int64_t FeatureStream::NumFramesReady() const {
   return num_frames - frames_popped_;
 }
 
-size_t FeatureStream::PopFrames(size_t max_frames, float* features) {
+size_t FeatureStream::PeekFrames(size_t max_frames, float* features) {
   const size_t num_frames =
       static_cast<size_t>(std::min<uint64_t>(max_frames, static_cast<uint64_t>(NumFramesReady())));
   if (frames_accepted_ > 0) {
-    const auto end = frames_.begin() + static_cast<std::ptrdiff_t>(num_frames) * dim();
-    std::copy(frames_.begin(), end, features);
-    frames_.erase(frames_.begin(), end);
-    frames_popped_ += static_cast<int64_t>(num_frames);
+    std::copy_n(frames_.begin(), static_cast<std::ptrdiff_t>(num_frames) * dim(), features);
     return num_frames;
   }
-  for (size_t i = 0; i < num_frames; ++i) {
-    extractor_->ComputeFrame(Window(frames_popped_), frames_popped_, &scratch_, features);
-    features += dim();
-    ++frames_popped_;
+  const int64_t end = frames_popped_ + static_cast<int64_t>(num_frames);
+  for (int64_t frame = frames_popped_; frame < end; ++frame, features += dim()) {
+    extractor_->ComputeFrame(Window(frame), frame, &scratch_, features);
   }
-  if (num_frames > 0) DropConsumedSamples();
+  return num_frames;
+}
+
+size_t FeatureStream::PopFrames(size_t max_frames, float* features) {
+  const size_t num_frames = PeekFrames(max_frames, features);
+  frames_popped_ += static_cast<int64_t>(num_frames);
+  if (frames_accepted_ > 0) {
+    frames_.erase(frames_.begin(),
+                  frames_.begin() + static_cast<std::ptrdiff_t>(num_frames) * dim());
+  } else if (num_frames > 0) {
+    DropConsumedSamples();
+  }
   return num_frames;
 }
 

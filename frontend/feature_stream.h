@@ -52,6 +52,8 @@ class FeatureStream {
   // Writes the next frames, at most `max_frames`, to `features`, (frames, dim()) row-major, and
   // returns their number: 0 if none is ready. `features` must have room for the frames written.
   size_t PopFrames(size_t max_frames, float* features);
+  // The same without popping them. Popped later, they have the same bits.
+  size_t PeekFrames(size_t max_frames, float* features);
 
   const FrameExtractor& extractor() const { return *extractor_; }
   int dim() const { return extractor_->dim(); }

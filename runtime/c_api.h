@@ -218,9 +218,10 @@ typedef void (*runnel_update_callback)(void* user_data, runnel_stream* stream,
                                        const runnel_update* update);
 
 enum {
-  RUNNEL_MODEL_DEFAULT = -2,   /* chunk_size, left_context: what the model recommends */
+  RUNNEL_MODEL_DEFAULT = -2,   /* these three: what the model recommends */
   RUNNEL_WHOLE_UTTERANCE = -1, /* chunk_size: one chunk, decoded after runnel_stream_finish */
-  RUNNEL_UNLIMITED = -1        /* left_context: all frames before the chunk */
+  RUNNEL_UNLIMITED = -1,       /* left_context: all frames before the chunk */
+  RUNNEL_NO_RIGHT_CONTEXT = -1 /* right_context: chunks that are no windows */
 };
 /* The beam search of the head's own kind, or one label per frame (transducers only). */
 enum { RUNNEL_GREEDY = 0, RUNNEL_PREFIX_BEAM = 1, RUNNEL_MODIFIED_BEAM = 2 };
@@ -268,6 +269,7 @@ typedef struct runnel_stream_options {
   double reverse_weight;      /* 0; of the decoder from right to left, 0 to 1 */
   const char* language;       /* NULL: the model's default; one of runnel_model_language */
   double skip_silence_lead_s; /* 0.6; audio before the sound that ends skipped silence */
+  int64_t right_context;      /* RUNNEL_MODEL_DEFAULT; encoder frames; of offline models */
 } runnel_stream_options;
 
 void runnel_stream_options_init(runnel_stream_options* options, size_t struct_size);
@@ -321,6 +323,7 @@ int64_t runnel_stream_num_samples(const runnel_stream* stream);
 int32_t runnel_stream_sample_rate_hz(const runnel_stream* stream);
 int64_t runnel_stream_chunk_size(const runnel_stream* stream);
 int64_t runnel_stream_left_context(const runnel_stream* stream);
+int64_t runnel_stream_right_context(const runnel_stream* stream);
 
 /* For a stream without a callback: all updates since the last call, merged into one, or NULL when
    there are none. runnel_stream_wait waits for an update or the end of the stream, for `timeout_ms`

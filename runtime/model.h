@@ -48,7 +48,8 @@ struct ModelOptions {
   // kCpu only.
   int step_threads = 1;
 
-  // Path of units.txt, for a model file that holds none: WeNet's TorchScript export (final.zip).
+  // Path of units.txt, for a model file that holds none: WeNet's TorchScript export (final.zip,
+  // final_quant.zip).
   std::string units_file;
 
   // Both let a model stream that was trained on whole utterances only. Both change its results, so
@@ -98,7 +99,8 @@ class Model {
   // True for the CPU backend: a stream's results are then bit-identical alone and in any batch, in
   // any packets, chunk by chunk and under the chunk mask.
   bool is_bit_reproducible() const;
-  // Precision, cache and instruction set in one line, for a log.
+  // Precision, cache and instruction set in one line, for a log; also whether the weights were
+  // dequantised from int8 (WeNet's final_quant.zip).
   std::string ComputeDescription() const;
 
   // Internal: for the runtime and the tools, which include runtime/model/model_parts.h.

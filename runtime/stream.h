@@ -35,11 +35,18 @@ struct StreamOptions {
   static constexpr int64_t kModelDefault = -2;    // what Model::streaming() recommends
   static constexpr int64_t kWholeUtterance = -1;  // chunk_size: one chunk, decoded after Finish
   static constexpr int64_t kUnlimited = -1;       // left_context: all frames before the chunk
+  static constexpr int64_t kNone = -1;            // right_context: chunks, not windows
 
   // C, at least 1. Larger chunks: more accurate, later results.
   int64_t chunk_size = kModelDefault;
   // M, the frames before the chunk that attention uses, at least 0. Memory and time grow with it.
   int64_t left_context = kModelDefault;
+  // R, at least 0: each chunk is computed anew in a window of the left context, the chunk and R
+  // frames after it, as an utterance of its own, of which the chunk's frames are kept. Results come
+  // R frames later. For offline models only, which recommend the whole utterance. Default: that of
+  // Model::streaming().window for a model that needs the whole utterance and a chunk_size, else
+  // kNone, with which chunks read no frame after them.
+  int64_t right_context = kModelDefault;
   SearchOptions search;
   EndpointOptions endpoints;
   // Of a multilingual model with a language prompt (Model::languages); "": its default.
@@ -58,6 +65,10 @@ struct StreamOptions {
   static constexpr int kMaxRate = 768000;
   int sample_rate_hz = kModelRate;
 };
+
+// Options for a stream of live audio, as Recognizer::Open takes them: with kModelDefault for both
+// chunk_size and right_context, an offline model gets windows in place of the whole utterance.
+StreamOptions LiveOptions(const Model& model, StreamOptions options);
 
 // What a snapshot names without holding it, and what may change when a stream is restored.
 struct RestoreOptions {

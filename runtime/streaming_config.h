@@ -10,12 +10,13 @@
 namespace runnel {
 
 // All sizes in this file are in encoder frames. chunk_size -1: the whole utterance. left_context
-// -1: unlimited.
+// -1: unlimited. right_context -1: none, the chunks are no windows.
 struct StreamingSetting {
   int64_t chunk_size = -1;
   int64_t left_context = -1;
+  int64_t right_context = -1;
 
-  // E.g. "C=4 M=13", "C=full M=all".
+  // E.g. "C=4 M=13", "C=full M=all", "C=16 M=128 R=16".
   std::string Name() const;
 };
 
@@ -28,6 +29,8 @@ struct StreamingConfig {
   std::optional<int64_t> max_left_context;
   // The only settings that the model was trained for; empty: any within the limits.
   std::vector<StreamingSetting> only;
+  // Of an offline model, which recommends the whole utterance: the window for live audio.
+  std::optional<StreamingSetting> window;
 };
 
 }  // namespace runnel

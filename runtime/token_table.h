@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/result.h"
+#include "runtime/token_kinds.h"
 
 namespace runnel {
 
@@ -17,6 +18,20 @@ namespace runnel {
 struct TextEnd {
   bool is_empty = true;
   bool at_boundary = false;  // a space comes before the next characters
+  std::string bytes;         // of a character that is not complete, not in the text
+};
+
+// What becomes of the bytes at the end of a text that are no complete character.
+enum class UnfinishedCharacter {
+  kReplace,  // U+FFFD for each byte: nothing follows
+  kLeaveOut  // the next tokens may complete it
+};
+
+// What one token, or the bytes of one character, add to a text.
+struct TextPiece {
+  size_t first_token = 0;  // index in the sequence
+  size_t num_tokens = 1;
+  std::string text;  // with a space for each word boundary; "" where they add nothing
 };
 
 // Immutable after construction: every method may be called from several threads.
@@ -28,19 +43,22 @@ struct TextEnd {
 // token is a word.
 //
 // Special tokens are not text: tags of a language or a speaker, <s>, <pad>. Text, words and word
-// boundaries ignore them.
+// boundaries ignore them. Byte tokens are the bytes of UTF-8, several of which form a character. As
+// in SentencePiece, U+FFFD replaces each byte that is not of a character. A byte that is a control
+// character of ASCII is a word boundary.
 class TokenTable {
  public:
   static constexpr std::string_view kWordBoundary = "\xE2\x96\x81";  // U+2581
 
   // `units_text`: the text of units.txt (UTF-8), one "token id" per line. Each id of 0 to
-  // vocab_size - 1 occurs once, in any order, and no token twice. Lines may end in CRLF; empty
-  // lines at the end are ignored. Throws std::runtime_error naming `source`, the line that is wrong
-  // and what was expected; std::invalid_argument when blank_id, or a special token, is not an id
-  // below vocab_size. Without a list, the special tokens are those in angle brackets, such as
-  // <en-US>, except <unk>, <UNK> and <0x00> to <0xFF>.
+  // vocab_size - 1 occurs once, in any order, and no token twice, unless in vocabularies of several
+  // languages. Lines may end in CRLF; empty lines at the end are ignored. Throws std::runtime_error
+  // naming `source`, the line that is wrong and what was expected; std::invalid_argument when
+  // blank_id, or a special token, is not an id below vocab_size, or the vocabularies of languages
+  // have more tokens. Without `kinds`, the special tokens are those in angle brackets, such as
+  // <en-US>, except <unk>, <UNK> and <0x00> to <0xFF>, and no token is a byte.
   TokenTable(const std::string& units_text, int vocab_size, int blank_id, const std::string& source,
-             const std::optional<std::vector<int32_t>>& special_tokens = std::nullopt);
+             const std::optional<TokenKinds>& kinds = std::nullopt);
 
   int size() const { return static_cast<int>(names_.size()); }
   int32_t blank_id() const { return blank_id_; }
@@ -50,10 +68,16 @@ class TokenTable {
   // The token as in units.txt, e.g. "▁he". Throws std::invalid_argument for an id out of range.
   const std::string& name(int32_t id) const { return names_[Index(id)]; }
 
-  // The token with a space for each word boundary; "" for the blank and special tokens. Throws as
-  // name does.
+  // The token with a space for each word boundary; "" for the blank and special tokens. Of a byte
+  // token the byte, which need not be UTF-8. Throws as name does.
   const std::string& text(int32_t id) const { return texts_[Index(id)]; }
   bool IsText(int32_t id) const { return !text(id).empty(); }
+  bool IsByte(int32_t id) const { return is_byte_[Index(id)] != 0; }
+
+  // How many vocabularies of languages there are, and the index of that which has the token; none
+  // for a token of no language. Throws as name does.
+  int num_vocabularies() const { return static_cast<int>(vocabulary_ends_.size()); }
+  std::optional<int> VocabularyOf(int32_t id) const;
 
   // Whether the token consists of punctuation marks and follows a word: it has no word boundary.
   // Throws as name does.
@@ -63,14 +87,22 @@ class TokenTable {
   // Throws std::invalid_argument for an id out of range.
   std::string Text(const std::vector<int32_t>& ids) const;
 
-  // Appends to `text`, which ends as `end` says, what one more token adds; updates `end`. Throws
-  // std::invalid_argument for an id out of range.
+  // Appends to `text`, which ends as `end` says, what one more token adds; updates `end`. Bytes add
+  // nothing until they are a character, or cannot become one. Throws std::invalid_argument for an
+  // id out of range.
   void AppendText(int32_t id, TextEnd* end, std::string* text) const;
+  // Appends what the bytes of an unfinished character add at the end of the tokens.
+  static void FinishText(TextEnd* end, std::string* text);
+
+  // What the tokens add to the text, in their order.
+  std::vector<TextPiece> Pieces(const std::vector<int32_t>& ids,
+                                UnfinishedCharacter unfinished) const;
 
   // The words of timed tokens. A token without text, such as a boundary alone, belongs to no word.
   // Words do not overlap if the tokens do not: several words of one token divide its time equally.
   // Text is the words in order, with a space before those that a word boundary precedes.
-  std::vector<Word> Words(const std::vector<Token>& tokens) const;
+  std::vector<Word> Words(const std::vector<Token>& tokens,
+                          UnfinishedCharacter unfinished = UnfinishedCharacter::kReplace) const;
 
   // Whether the text of the tokens begins, and ends, with a word boundary: whether a space parts it
   // from text before, and after it.
@@ -78,13 +110,19 @@ class TokenTable {
   bool EndsWord(const std::vector<int32_t>& ids) const;
 
   // Sets what follows from the tokens of a hypothesis: text, words, begins_word, ends_word.
-  void Complete(Hypothesis* hypothesis) const;
+  void Complete(Hypothesis* hypothesis,
+                UnfinishedCharacter unfinished = UnfinishedCharacter::kReplace) const;
 
  private:
   size_t Index(int32_t id) const;
+  void SetVocabularies(const std::vector<LanguageVocabulary>& vocabularies);
+  void ReadNames(const std::string& units_text, const std::string& source);
+  void SetKind(const SpecialToken& token, const std::string& source);
 
   std::vector<std::string> names_;
   std::vector<std::string> texts_;  // names with a space for U+2581; "" where they are no text
+  std::vector<char> is_byte_;
+  std::vector<int32_t> vocabulary_ends_;  // the id after the last one of each
   std::vector<char> is_punctuation_;
   int32_t blank_id_;
   bool has_boundaries_ = false;

@@ -1,7 +1,9 @@
 // bench_operations: the time of features and of whole steps at the sizes of an AISHELL Conformer,
-// measured with Google Benchmark. `items_per_second` counts feature frames of `feature_stream` and
-// `fbank`, and chunks of one stream of `whole_step/cpu/precision/streams`, the encoder and the CTC
-// head. Its counters, listed at RunWholeStep, give the time of each part.
+// measured with Google Benchmark. Names of steps that begin with `e_branchformer/` are those of an
+// E-Branchformer of WeNet's recipe, the others of the Conformer. `items_per_second` counts feature
+// frames of `feature_stream` and `fbank`, and chunks of one stream of
+// `whole_step/cpu/precision/streams`, the encoder and the CTC head. Its counters, listed at
+// RunWholeStep, give the time of each part.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -47,6 +49,18 @@ EncoderConfig AishellConfig() {
   config.feed_forward.hidden_dim = 2048;
   config.convolution->kernel_size = 8;
   config.position = ChunkRpe();
+  return config;
+}
+
+// WeNet's recipe for AISHELL, made causal.
+EncoderConfig EBranchformerConfig() {
+  EncoderConfig config = AishellConfig();
+  config.num_layers = 17;
+  config.num_heads = 8;
+  config.feed_forward.hidden_dim = 1024;
+  config.convolution.reset();
+  config.type = EncoderType::kBranchformer;
+  config.branches = {ConvolutionType::kCausal, 1024, 31, false, Activation::kIdentity, 31};
   return config;
 }
 
@@ -103,10 +117,10 @@ class PartMedians {
 //   P_weight_bytes           of its large matmuls, read once in a step
 //   cache_bytes              cached keys and values that are read, float32
 //   read_gb_per_second       MemoryBandwidth of as many bytes as a step reads
-void RunWholeStep(benchmark::State& state, kernels::MatmulType type, const std::string& precision,
-                  int64_t num_streams) {
+void RunWholeStep(benchmark::State& state, const EncoderConfig& encoder, kernels::MatmulType type,
+                  const std::string& precision, int64_t num_streams) {
   ModelConfig config;
-  config.encoder = AishellConfig();
+  config.encoder = encoder;
   config.vocabulary.vocab_size = kVocabSize;
   PartTimes times = {};
   RandomWeights weights(DataType::kFloat32);
@@ -204,13 +218,19 @@ void RegisterAll() {
       {"float32", MatmulType::kFloat32},
       {"bfloat16", MatmulType::kBfloat16},
       {"int8", MatmulType::kInt8}};
-  for (const auto& [precision, type] : types) {
-    for (const int64_t num_streams : {1, 16}) {
-      const std::string name = "whole_step/cpu/" + precision + "/" + std::to_string(num_streams);
-      benchmark::RegisterBenchmark(
-          name.c_str(), [type = type, precision = precision, num_streams](benchmark::State& state) {
-            RunWholeStep(state, type, precision, num_streams);
-          });
+  const std::vector<std::pair<std::string, EncoderConfig>> encoders = {
+      {"", AishellConfig()}, {"e_branchformer/", EBranchformerConfig()}};
+  for (const auto& [prefix, encoder] : encoders) {
+    for (const auto& [precision, type] : types) {
+      for (const int64_t num_streams : {1, 16}) {
+        const std::string name =
+            prefix + "whole_step/cpu/" + precision + "/" + std::to_string(num_streams);
+        benchmark::RegisterBenchmark(name.c_str(),
+                                     [encoder = encoder, type = type, precision = precision,
+                                      num_streams](benchmark::State& state) {
+                                       RunWholeStep(state, encoder, type, precision, num_streams);
+                                     });
+      }
     }
   }
 }

@@ -30,6 +30,10 @@ DEFINE_int64(
 DEFINE_int64(
     left_context, runnel::StreamOptions::kModelDefault,
     "Encoder frames before a chunk that it attends to; -1: all; -2: as the model recommends.");
+DEFINE_int64(
+    right_context, runnel::StreamOptions::kModelDefault,
+    "Of an offline model: encoder frames after a chunk, with which it is computed anew in a "
+    "window; -1: none; -2: 0.64 s of audio where the model needs windows.");
 DEFINE_string(
     output, "",
     "NumPy file to write: (encoder frames, model_dim), or with --log_probs (encoder frames, "
@@ -101,7 +105,7 @@ void Append(ConstRows rows, NpyWriter* writer) {
 EncoderState DumpChunks(const ModelParts& model, const StreamOptions& options,
                         FeatureSource* source, NpyWriter* writer) {
   return EncodeChunks(
-      model, options.chunk_size, options.left_context,
+      model, {options.chunk_size, options.left_context, options.right_context},
       [source](int64_t max_frames) { return source->ReadVector(max_frames); },
       [&model, writer](Matrix rows) {
         if (FLAGS_log_probs) {
@@ -141,9 +145,15 @@ int Run(Console* console) {
   StreamOptions options;
   options.chunk_size = FLAGS_chunk_size;
   options.left_context = FLAGS_left_context;
+  options.right_context = FLAGS_right_context;
   options = Stream(model, options).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->parts().config;
+  if (!FLAGS_caches.empty() && config.encoder.branches) {
+    throw std::invalid_argument(
+        "--caches is set, but the model is a Branchformer, whose caches have rows of several "
+        "sizes; expected a Conformer or Transformer");
+  }
   const NpyType type = model->parts().encoder.data_type() == DataType::kFloat64 ? NpyType::kFloat64
                                                                                 : NpyType::kFloat32;
   NpyWriter writer(FLAGS_output,

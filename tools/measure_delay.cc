@@ -34,6 +34,10 @@ DEFINE_int64(chunk_size, runnel::StreamOptions::kModelDefault,
 DEFINE_int64(
     left_context, runnel::StreamOptions::kModelDefault,
     "Encoder frames before a chunk that it attends to; -1: all; -2: as the model recommends.");
+DEFINE_int64(
+    right_context, runnel::StreamOptions::kModelDefault,
+    "Of an offline model: encoder frames after a chunk, with which it is computed anew in a "
+    "window; -1: none; -2: 0.64 s of audio where the model needs windows.");
 DEFINE_string(text, "",
               "Reference texts, one 'id words' per line (Kaldi's text), with a line for every "
               "recording, in words that the tokens of the model can spell. Default: the text that "
@@ -138,6 +142,7 @@ int Run(Console* console) {
   StreamOptions options;
   options.chunk_size = FLAGS_chunk_size;
   options.left_context = FLAGS_left_context;
+  options.right_context = FLAGS_right_context;
   options.early_text = {FLAGS_early_text_interval, FLAGS_early_text_padding};
   const DelayMeasurement measurement(model, options);
 

@@ -72,7 +72,7 @@ void Attention::Initialize(LayerState* state) const {
   state->values = RowRing(model_dim_, DataType::kBfloat16);
 }
 
-void Attention::AddTo(const std::vector<Segment>& segments, Rows x) const {
+void Attention::Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const {
   kernels::Scratch scratch;
   const Projected projected = Project(segments, x, &scratch);
   auto* context = scratch.Take<float>(x.count * model_dim_);
@@ -88,10 +88,10 @@ void Attention::AddTo(const std::vector<Segment>& segments, Rows x) const {
   const kernels::MatmulInput input =
       kernels::MatmulInput::Take(&scratch, options_.matmul_type, x.count, model_dim_);
   kernels::StoreRows(context, x.count, input);
-  out_.Forward(input, x.count, x.float32());
+  out_.Forward(input, x.count, y.float32());
 }
 
-Attention::Projected Attention::Project(const std::vector<Segment>& segments, Rows x,
+Attention::Projected Attention::Project(const std::vector<Segment>& segments, ConstRows x,
                                         kernels::Scratch* scratch) const {
   const int64_t width = 3 * model_dim_;
   Projected projected{scratch->Take<float>(x.count * width), nullptr};

@@ -28,7 +28,7 @@ class Attention final : public ResidualModule {
             const EncoderConfig& config, const PositionScheme& position, const Options& options,
             Packer* packer, std::shared_ptr<const FrameSinusoids> sinusoids);
 
-  void AddTo(const std::vector<Segment>& segments, Rows x) const override;
+  void Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const override;
   void Initialize(LayerState* state) const override;
 
  private:
@@ -54,7 +54,8 @@ class Attention final : public ResidualModule {
   };
 
   // Of the rows of all segments.
-  Projected Project(const std::vector<Segment>& segments, Rows x, kernels::Scratch* scratch) const;
+  Projected Project(const std::vector<Segment>& segments, ConstRows x,
+                    kernels::Scratch* scratch) const;
   // Those of the segment that starts at this row.
   Projected From(const Projected& projected, int64_t row) const;
   Keys CollectKeys(const Segment& segment, const Projected& projected,

@@ -6,6 +6,8 @@
 #include <variant>
 
 #include "encoder/cpu/attention.h"
+#include "encoder/cpu/branch_merge.h"
+#include "encoder/cpu/cgmlp.h"
 #include "encoder/cpu/convolution.h"
 #include "encoder/cpu/feed_forward.h"
 #include "encoder/cpu/frame_positions.h"
@@ -113,6 +115,14 @@ class CpuBackend final : public EncoderBackend {
     return std::make_unique<Convolution>(weights, norm, *config_.convolution, options_,
                                          packer_.get());
   }
+  std::unique_ptr<const ResidualModule> MakeCgmlp(const CgmlpWeights& weights,
+                                                  const LayerNormWeights* norm) const override {
+    return std::make_unique<Cgmlp>(weights, norm, *config_.branches, options_, packer_.get());
+  }
+  std::unique_ptr<const BranchMergeModule> MakeBranchMerge(
+      const BranchMergeWeights& weights) const override {
+    return std::make_unique<BranchMerge>(weights, *config_.branches, options_, packer_.get());
+  }
   std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {
     return std::make_unique<FeedForward>(weights, norm, config_.feed_forward, options_,
@@ -120,6 +130,9 @@ class CpuBackend final : public EncoderBackend {
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<LayerNorm>(weights);
+  }
+  std::unique_ptr<const NormModule> MakeBasicNorm(const BasicNormWeights& weights) const override {
+    return std::make_unique<BasicNorm>(weights);
   }
   std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
     return std::make_unique<Linear>(weights, options_.matmul_type, packer_.get());

@@ -19,7 +19,7 @@ FeedForward::FeedForward(const FeedForwardWeights& weights, const LayerNormWeigh
       w_2_(packer->Pack(weights.w_2, {options.matmul_type, kernels::MatmulOutput::kAdd,
                                       std::nullopt, config.residual_scale()})) {}
 
-void FeedForward::AddTo(const std::vector<Segment>& /*segments*/, Rows x) const {
+void FeedForward::Add(const std::vector<Segment>& /*segments*/, ConstRows x, Rows y) const {
   for (int64_t first = 0; first < x.count; first += kBlockRows) {
     const int64_t count = std::min(kBlockRows, x.count - first);
     kernels::Scratch scratch;
@@ -28,7 +28,7 @@ void FeedForward::AddTo(const std::vector<Segment>& /*segments*/, Rows x) const 
     const kernels::MatmulInput hidden =
         kernels::MatmulInput::Take(&scratch, options_.matmul_type, count, w_1_.shape().output_dim);
     w_1_.Forward(input, count, hidden);
-    w_2_.Forward(hidden, count, x.float32(first));
+    w_2_.Forward(hidden, count, y.float32(first));
   }
 }
 

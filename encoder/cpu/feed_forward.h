@@ -21,7 +21,7 @@ class FeedForward final : public ResidualModule {
   FeedForward(const FeedForwardWeights& weights, const LayerNormWeights* norm,
               const FeedForwardConfig& config, const Options& options, Packer* packer);
 
-  void AddTo(const std::vector<Segment>& segments, Rows x) const override;
+  void Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const override;
 
  private:
   Options options_;

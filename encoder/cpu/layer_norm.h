@@ -1,4 +1,4 @@
-// Layer norm on the kernels, alone or as the first step of a module.
+// Norms on the kernels: layer norm, alone or as the first step of a module, and BasicNorm.
 #ifndef RUNNEL_ENCODER_CPU_LAYER_NORM_H_
 #define RUNNEL_ENCODER_CPU_LAYER_NORM_H_
 
@@ -36,6 +36,19 @@ class LayerNorm final : public NormModule {
  private:
   std::vector<float> weight_;
   std::vector<float> bias_;
+  float epsilon_;
+};
+
+class BasicNorm final : public NormModule {
+ public:
+  explicit BasicNorm(const BasicNormWeights& weights)
+      : epsilon_(static_cast<float>(weights.epsilon)) {}
+
+  void Normalize(Rows x) const override {
+    kernels::BasicNorm(x.float32(), x.count, x.dim, epsilon_, x.float32());
+  }
+
+ private:
   float epsilon_;
 };
 

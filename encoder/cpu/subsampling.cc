@@ -50,15 +50,17 @@ Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig&
     : options_(options),
       geometry_(config.subsampling),
       input_dim_(config.input_dim),
+      activation_(weights.activation),
       out_(packer->Pack(ChannelsInnermost(weights.out, geometry_.NumBins(config.input_dim)),
                         {options.matmul_type, kernels::MatmulOutput::kStore})),
       row_dim_(out_.shape().input_dim) {
-  if (weights.norm) norm_.emplace(*weights.norm);
+  if (weights.norm) norm_ = std::make_unique<const LayerNorm>(*weights.norm);
+  if (weights.basic_norm) norm_ = std::make_unique<const BasicNorm>(*weights.basic_norm);
   if (weights.stages.empty()) return;
   if (geometry_.stages()[0].kernel_size != 3) {
     throw std::logic_error("the first convolution of a subsampling is not 3 x 3");
   }
-  channels_ = weights.stages[0].bias.size(0);
+  first_channels_ = weights.stages[0].bias.size(0);
   first_weight_ = TapsFirst(weights.stages[0].weight);
   first_bias_ = Float32Values(weights.stages[0].bias);
   for (size_t i = 1; i < weights.stages.size(); ++i) {
@@ -67,10 +69,10 @@ Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig&
     const LinearWeights linear =
         depthwise ? PatchLayer(stage.matrix_name, stage.pointwise_weight, stage.pointwise_bias)
                   : PatchLayer(stage.matrix_name, stage.weight, stage.bias);
-    stages_.push_back({depthwise ? TapsFirst(stage.weight) : std::vector<float>(),
-                       depthwise ? Float32Values(stage.bias) : std::vector<float>(),
-                       packer->Pack(linear, {options.matmul_type, kernels::MatmulOutput::kStore,
-                                             Activation::kRelu})});
+    stages_.push_back(
+        {depthwise ? TapsFirst(stage.weight) : std::vector<float>(),
+         depthwise ? Float32Values(stage.bias) : std::vector<float>(),
+         packer->Pack(linear, {options.matmul_type, kernels::MatmulOutput::kStore, activation_})});
   }
 }
 
@@ -118,10 +120,11 @@ void Subsampling::Convolve(const Segment& segment, FrameRange frames, float* y) 
     const kernels::ImageOutputs outputs{range.begin, range.end - range.begin,
                                         geometry.NumOutputs(image.bins)};
     const int64_t num_outputs = outputs.num_frames * outputs.bins;
-    float* values = i + 1 == ranges.size() ? y : scratch.Take<float>(num_outputs * channels_);
+    const int64_t channels = i == 0 ? first_channels_ : stages_[i - 1].linear.shape().output_dim;
+    float* values = i + 1 == ranges.size() ? y : scratch.Take<float>(num_outputs * channels);
     if (i == 0) {
       kernels::ConvolveOneChannel(image, KernelOf(geometry), outputs, first_weight_.data(),
-                                  first_bias_.data(), channels_, values);
+                                  first_bias_.data(), channels, activation_, values);
     } else {
       const Stage& stage = stages_[i - 1];
       const kernels::MatmulInput input = kernels::MatmulInput::Take(
@@ -135,7 +138,7 @@ void Subsampling::Convolve(const Segment& segment, FrameRange frames, float* y) 
       }
       stage.linear.Forward(input, num_outputs, values);
     }
-    image = {values, range.begin, outputs.num_frames, outputs.bins, channels_};
+    image = {values, range.begin, outputs.num_frames, outputs.bins, channels};
   }
 }
 

@@ -3,7 +3,7 @@
 #define RUNNEL_ENCODER_CPU_SUBSAMPLING_H_
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "encoder/backend.h"
@@ -40,13 +40,14 @@ class Subsampling final : public SubsamplingModule {
   Options options_;
   SubsamplingGeometry geometry_;
   int64_t input_dim_;
-  int64_t channels_ = 0;
-  std::vector<float> first_weight_;  // (k * k, channels)
+  Activation activation_;  // after each convolution
+  int64_t first_channels_ = 0;
+  std::vector<float> first_weight_;  // (k * k, first_channels_)
   std::vector<float> first_bias_;
   std::vector<Stage> stages_;  // all but the first
   kernels::PackedLinear out_;
-  int64_t row_dim_;                // bins * channels, channels innermost: the input of out_
-  std::optional<LayerNorm> norm_;  // where there is no convolution
+  int64_t row_dim_;  // bins * channels, channels innermost: the input of out_
+  std::unique_ptr<const NormModule> norm_;  // null: none
 };
 
 }  // namespace runnel::cpu

@@ -4,6 +4,7 @@
 #include <ATen/ops/log_softmax.h>
 
 #include "encoder/libtorch/attention.h"
+#include "encoder/libtorch/branches.h"
 #include "encoder/libtorch/convolution.h"
 #include "encoder/libtorch/dense.h"
 #include "encoder/libtorch/operation_guard.h"
@@ -27,6 +28,20 @@ class Norm final : public NormModule {
 
  private:
   LayerNormWeights weights_;
+};
+
+class BasicNormLayer final : public NormModule {
+ public:
+  explicit BasicNormLayer(const BasicNormWeights& weights) : weights_(weights) {}
+
+  void Normalize(Rows x) const override {
+    const OperationGuard guard;
+    at::Tensor rows = View(x);
+    rows.copy_(BasicNorm(weights_, rows));
+  }
+
+ private:
+  BasicNormWeights weights_;
 };
 
 class LinearLayer final : public LinearModule {
@@ -84,12 +99,23 @@ class LibTorchBackend final : public EncoderBackend {
       const ConvolutionWeights& weights, const LayerNormWeights* norm) const override {
     return std::make_unique<Convolution>(weights, norm, *config_.convolution);
   }
+  std::unique_ptr<const ResidualModule> MakeCgmlp(const CgmlpWeights& weights,
+                                                  const LayerNormWeights* norm) const override {
+    return std::make_unique<Cgmlp>(weights, norm, *config_.branches);
+  }
+  std::unique_ptr<const BranchMergeModule> MakeBranchMerge(
+      const BranchMergeWeights& weights) const override {
+    return std::make_unique<BranchMerge>(weights, *config_.branches);
+  }
   std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {
     return std::make_unique<FeedForward>(weights, norm, config_.feed_forward);
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<Norm>(weights);
+  }
+  std::unique_ptr<const NormModule> MakeBasicNorm(const BasicNormWeights& weights) const override {
+    return std::make_unique<BasicNormLayer>(weights);
   }
   std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
     return std::make_unique<LinearLayer>(weights);

@@ -4,19 +4,17 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <vector>
 
 #include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
+#include "encoder/libtorch/depthwise.h"
 #include "encoder/libtorch/tensor_module.h"
 
 namespace runnel::libtorch {
 
 // Pointwise convolution, gate (GLU), depthwise convolution, norm, activation, pointwise convolution
-// (Gulati et al. 2020, section 2.2). ConvolutionConfig::type says which frames the depthwise
-// convolution reads. One that reads ahead reads zeros after the end of the chunk (Dynamic Chunk
-// Convolution, Li et al. 2023).
+// (Gulati et al. 2020, section 2.2).
 class Convolution final : public TensorModule {
  public:
   Convolution(const ConvolutionWeights& weights, const LayerNormWeights* norm,
@@ -26,11 +24,9 @@ class Convolution final : public TensorModule {
   void Initialize(LayerState* state) const override;
 
  private:
-  // One chunk: (left + n, d) gated frames -> (n, d).
-  at::Tensor Depthwise(const at::Tensor& gated) const;
-
   ConvolutionWeights weights_;
   ConvolutionConfig config_;
+  Depthwise depthwise_;
   at::Tensor initial_frame_;  // (1, d): a gated frame before the stream's start
 };
 

@@ -4,7 +4,9 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mean.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/rsqrt.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/tanh.h>
@@ -27,6 +29,10 @@ at::Tensor Activate(Activation activation, const at::Tensor& x) {
       return at::tanh(x);
     case Activation::kSigmoid:
       return at::sigmoid(x);
+    case Activation::kDoubleSwish:
+      return x * at::sigmoid(x - 1);
+    case Activation::kIdentity:
+      return x;
   }
   TORCH_INTERNAL_ASSERT(false, "an activation without a function");
 }
@@ -41,16 +47,20 @@ at::Tensor LayerNorm(const LayerNormWeights& weights, const at::Tensor& x) {
                         weights.epsilon);
 }
 
-void TensorModule::AddTo(const std::vector<Segment>& segments, Rows x) const {
+at::Tensor BasicNorm(const BasicNormWeights& weights, const at::Tensor& x) {
+  return x * at::rsqrt(at::mean(x * x, -1, true) + weights.epsilon);
+}
+
+void TensorModule::Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const {
   const OperationGuard guard;
-  at::Tensor rows = View(x);
-  rows.add_(Forward(norm_ ? LayerNorm(*norm_, rows) : rows, segments));
+  const at::Tensor rows = View(x);
+  View(y).add_(Forward(norm_ ? LayerNorm(*norm_, rows) : rows, segments));
 }
 
 at::Tensor FeedForward::Forward(const at::Tensor& x,
                                 const std::vector<Segment>& /*segments*/) const {
   const at::Tensor y = Linear(weights_.w_2, Activate(config_.activation, Linear(weights_.w_1, x)));
-  return config_.macaron ? config_.residual_scale() * y : y;
+  return config_.residual_scale() == 1.0 ? y : config_.residual_scale() * y;
 }
 
 }  // namespace runnel::libtorch

@@ -21,6 +21,9 @@ at::Tensor Linear(const LinearWeights& weights, const at::Tensor& x);
 // (rows, dim) -> (rows, dim)
 at::Tensor LayerNorm(const LayerNormWeights& weights, const at::Tensor& x);
 
+// (rows, dim) -> (rows, dim)
+at::Tensor BasicNorm(const BasicNormWeights& weights, const at::Tensor& x);
+
 // Linear, activation, linear (Gulati et al. 2020, section 2.4), times the 1/2 of a macaron layer.
 class FeedForward final : public TensorModule {
  public:

@@ -3,7 +3,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
-#include <ATen/ops/relu.h>
 
 #include <algorithm>
 
@@ -66,9 +65,10 @@ at::Tensor Subsampling::ForwardBlock(const at::Tensor& features, int64_t first_f
     if (weights.pointwise_weight.defined()) {
       image = at::conv2d(image, View(weights.pointwise_weight), View(weights.pointwise_bias));
     }
-    image = at::relu(image);  // (1, channels, frames, bins)
+    image = Activate(weights_.activation, image);  // (1, channels, frames, bins)
   }
-  return Linear(weights_.out, image.squeeze(0).transpose(0, 1).flatten(1));
+  const at::Tensor y = Linear(weights_.out, image.squeeze(0).transpose(0, 1).flatten(1));
+  return weights_.basic_norm ? BasicNorm(*weights_.basic_norm, y) : y;
 }
 
 }  // namespace runnel::libtorch

@@ -15,8 +15,8 @@
 
 namespace runnel::libtorch {
 
-// Every stage is a convolution over (frame, bin) followed by ReLU. A linear layer maps their
-// result, channel by channel, to d.
+// Every stage is a convolution over (frame, bin) followed by an activation. A linear layer maps
+// their result, channel by channel, to d.
 class Subsampling final : public SubsamplingModule {
  public:
   Subsampling(const SubsamplingWeights& weights, const EncoderConfig& config)

@@ -19,7 +19,7 @@ class TensorModule : public ResidualModule {
   // Advances the state of each segment.
   virtual at::Tensor Forward(const at::Tensor& x, const std::vector<Segment>& segments) const = 0;
 
-  void AddTo(const std::vector<Segment>& segments, Rows x) const final;
+  void Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const final;
 
  protected:
   // `norm`: before the module; null for none.

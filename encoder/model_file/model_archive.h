@@ -15,6 +15,7 @@ struct ModelArchive {
   std::string config_json;                // runnel.json
   std::string units_text;                 // units.txt
   std::map<std::string, Tensor> tensors;  // parameters and buffers by qualified name
+  std::string note;                       // of the weights, for a log; usually empty
 };
 
 // Reads an archive in Runnel's format, or WeNet's TorchScript export (final.zip). The export holds

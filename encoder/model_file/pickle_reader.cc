@@ -279,6 +279,7 @@ class Machine {
     auto* const* pointer = std::get_if<ScriptDict*>(&state.value);
     if (pointer == nullptr || (*pointer)->is_typed) {
       object.is_opaque = true;
+      object.state = state.As<ScriptList>();
       return;
     }
     if (std::exchange((*pointer)->is_attributes, true)) {

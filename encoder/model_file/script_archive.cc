@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "encoder/model_file/affixes.h"
+#include "encoder/model_file/packed_linear.h"
 #include "encoder/model_file/pickle_reader.h"
 #include "encoder/model_file/printable_name.h"
 
@@ -151,10 +152,24 @@ std::vector<NamedScriptModule> ScriptArchive::Modules() const {
   return modules;
 }
 
+bool ScriptArchive::HasPackedLinear() const {
+  const std::vector<NamedScriptModule> modules = Modules();
+  return std::any_of(modules.begin(), modules.end(), [](const NamedScriptModule& named) {
+    return IsPackedLinear(named.module.object());
+  });
+}
+
 std::map<std::string, Tensor> ScriptArchive::Tensors() const {
   std::map<std::string, Tensor> tensors;
   for (const auto& [prefix, module] : Modules()) {
     const ScriptClass& declared = module.declared();
+    if (const auto linear = PackedLinear(module.object())) {
+      // "encoder.embed.out.0._packed_params." is the part of a layer that holds its weights.
+      const std::string layer = prefix.substr(0, prefix.rfind('.', prefix.size() - 2) + 1);
+      tensors.emplace(layer + "weight", linear->weight);
+      if (linear->bias.defined()) tensors.emplace(layer + "bias", linear->bias);
+      continue;
+    }
     if (module.object().is_opaque) {
       FailPickle("has a module of class " + PrintableName(module.ClassName()) +
                  " that needs its code, which is not executed");
@@ -169,6 +184,9 @@ std::map<std::string, Tensor> ScriptArchive::Tensors() const {
       } else if (const auto* unread = value.As<ScriptUnreadTensor>()) {
         FailPickle("has " + PrintableName(qualified) + " in " + unread->reason->Full() +
                    ", which is not supported");
+      } else if (value.As<ScriptQuantizedTensor>() != nullptr) {
+        FailPickle("has " + PrintableName(qualified) +
+                   " quantised to int8 outside a linear layer, which is not supported");
       }
     }
   }

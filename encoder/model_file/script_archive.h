@@ -69,8 +69,11 @@ class ScriptArchive {
   // The root and all modules in it, each before those in it. A module that two others hold is there
   // twice.
   std::vector<NamedScriptModule> Modules() const;
-  // Parameters and buffers of all modules by qualified name: "encoder.after_norm.weight".
+  // Parameters and buffers of all modules by qualified name: "encoder.after_norm.weight". The int8
+  // weights of PyTorch's quantised linear layers are among them, dequantised to float32.
   std::map<std::string, Tensor> Tensors() const;
+  // Whether Tensors() holds dequantised weights.
+  bool HasPackedLinear() const;
   // Texts beside the module: "runnel.json".
   const std::map<std::string, std::string>& extra_files() const { return extra_files_; }
 

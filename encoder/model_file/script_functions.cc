@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "encoder/model_file/printable_name.h"
 
@@ -18,12 +20,13 @@ constexpr std::pair<std::string_view, DataType> kStorageTypes[] = {
     {"HalfStorage", DataType::kFloat16},  {"BFloat16Storage", DataType::kBfloat16},
     {"LongStorage", DataType::kInt64},    {"IntStorage", DataType::kInt32},
     {"ShortStorage", DataType::kInt16},   {"CharStorage", DataType::kInt8},
-    {"ByteStorage", DataType::kUint8},    {"BoolStorage", DataType::kBool}};
+    {"ByteStorage", DataType::kUint8},    {"BoolStorage", DataType::kBool},
+    {"QInt8Storage", DataType::kInt8}};
 
 // What PyTorch has besides: a model may hold such tensors, but none that Runnel needs.
 constexpr std::string_view kOtherStorages[] = {
-    "ComplexHalfStorage", "ComplexFloatStorage", "ComplexDoubleStorage", "QInt8Storage",
-    "QUInt8Storage",      "QInt32Storage",       "QUInt4x2Storage",      "QUInt2x4Storage"};
+    "ComplexHalfStorage", "ComplexFloatStorage", "ComplexDoubleStorage", "QUInt8Storage",
+    "QInt32Storage",      "QUInt4x2Storage",     "QUInt2x4Storage"};
 
 constexpr std::string_view kTypedLists[] = {"build_intlist", "build_tensorlist", "build_doublelist",
                                             "build_boollist"};
@@ -66,19 +69,86 @@ Shape SizesOf(const ScriptValue& value) {
   return sizes;
 }
 
-// (storage, offset, sizes, strides, requires_grad, hooks)
-ScriptValue MakeTensor(const std::vector<ScriptValue>& arguments, StoredTensors* tensors,
-                       ScriptPickle* pickle) {
-  const auto* storage = arguments[0].As<ScriptStorage>();
+const ScriptStorage& StorageOf(const ScriptValue& value) {
+  const auto* storage = value.As<ScriptStorage>();
   if (storage == nullptr) FailPickle("has a tensor without a storage");
+  return *storage;
+}
+
+// `arguments`: storage, offset, sizes, strides and others. The storage has a type.
+Tensor ReadTensor(const std::vector<ScriptValue>& arguments, StoredTensors* tensors) {
   const int64_t offset = SizeOf(arguments[1]);
   const Shape shape = SizesOf(arguments[2]);
   const Shape strides = SizesOf(arguments[3]);
   if (shape.size() != strides.size()) FailPickle("has a tensor of other sizes than strides");
-  if (!storage->type.has_value()) {
-    return {&pickle->unread_tensors.emplace_back(ScriptUnreadTensor{storage->class_name})};
+  return tensors->Read(StorageOf(arguments[0]), offset, shape, strides);
+}
+
+// (storage, offset, sizes, strides, requires_grad, hooks)
+ScriptValue MakeTensor(const std::vector<ScriptValue>& arguments, StoredTensors* tensors,
+                       ScriptPickle* pickle) {
+  const ScriptStorage& storage = StorageOf(arguments[0]);
+  if (!storage.type.has_value()) {
+    return {&pickle->unread_tensors.emplace_back(ScriptUnreadTensor{storage.class_name})};
   }
-  return {&pickle->tensors.emplace_back(tensors->Read(*storage, offset, shape, strides))};
+  return {&pickle->tensors.emplace_back(ReadTensor(arguments, tensors))};
+}
+
+// The values of a tensor of one dimension, or the one value of a number.
+template <typename Number>
+std::vector<Number> NumbersOf(const ScriptValue& value, DataType type) {
+  if (const auto* number = value.As<Number>()) return {*number};
+  const auto* tensor = value.As<Tensor>();
+  if (tensor == nullptr || tensor->type() != type || tensor->dim() != 1) {
+    FailPickle("has a quantised tensor without scales or zero points");
+  }
+  const auto* values = static_cast<const Number*>(tensor->data());
+  return {values, values + tensor->count()};
+}
+
+void CheckQuantization(const Quantization& quantization, const Shape& shape) {
+  const size_t count = quantization.scales.size();
+  const bool by_row = !shape.empty() && count == static_cast<size_t>(shape[0]);
+  if (quantization.zero_points.size() != count || (count != 1 && !by_row)) {
+    FailPickle("has a quantised tensor with another number of scales than rows");
+  }
+  for (const double scale : quantization.scales) {
+    if (!(scale > 0 && scale < std::numeric_limits<float>::max())) {
+      FailPickle("has a quantised tensor with a scale that is not a positive number");
+    }
+  }
+  for (const int64_t zero_point : quantization.zero_points) {
+    if (zero_point < INT8_MIN || zero_point > INT8_MAX) {
+      FailPickle("has a quantised tensor with a zero point that is not of 8 bits");
+    }
+  }
+}
+
+// (storage, offset, sizes, strides, scheme, requires_grad, hooks). The scheme is
+// (per_tensor_affine, scale, zero point) or (per_channel_affine, scales, zero points, dimension).
+ScriptValue MakeQuantizedTensor(const ScriptName& function,
+                                const std::vector<ScriptValue>& arguments, StoredTensors* tensors,
+                                ScriptPickle* pickle) {
+  const ScriptStorage& storage = StorageOf(arguments[0]);
+  const auto* scheme = arguments[4].As<ScriptList>();
+  const auto* kind =
+      scheme == nullptr || scheme->items.empty() ? nullptr : scheme->items[0].As<ScriptName>();
+  if (kind == nullptr) FailPickle("has a quantised tensor without a scheme");
+  const auto is = [&](std::string_view name, size_t num_parts) {
+    return kind->module == "torch" && kind->name == name && scheme->items.size() == num_parts;
+  };
+  const bool by_tensor = is("per_tensor_affine", 3);
+  const bool by_row = is("per_channel_affine", 4) && scheme->items[3].As<int64_t>() != nullptr &&
+                      *scheme->items[3].As<int64_t>() == 0;
+  if (storage.type != DataType::kInt8 || !(by_tensor || by_row)) {
+    return {&pickle->unread_tensors.emplace_back(ScriptUnreadTensor{&function})};
+  }
+  const Tensor integers = ReadTensor(arguments, tensors);
+  const Quantization quantization{NumbersOf<double>(scheme->items[1], DataType::kFloat64),
+                                  NumbersOf<int64_t>(scheme->items[2], DataType::kInt64)};
+  CheckQuantization(quantization, integers.shape());
+  return {&pickle->quantized_tensors.emplace_back(
+      ScriptQuantizedTensor{tensors->Dequantize(integers, quantization)})};
 }
 
 }  // namespace
@@ -112,7 +182,7 @@ ScriptValue CallFunction(const ScriptName& function, const ScriptValue& argument
   };
   if (is("torch._utils", "_rebuild_tensor_v2", 6)) return MakeTensor(arguments, tensors, pickle);
   if (is("torch._utils", "_rebuild_qtensor", 7)) {
-    return {&pickle->unread_tensors.emplace_back(ScriptUnreadTensor{&function})};
+    return MakeQuantizedTensor(function, arguments, tensors, pickle);
   }
   if (is("torch.jit._pickle", "restore_type_tag", 2)) {
     if (auto* const* dict = std::get_if<ScriptDict*>(&arguments[0].value)) {

@@ -22,14 +22,15 @@ struct ScriptDict;
 struct ScriptList;
 struct ScriptName;
 struct ScriptObject;
+struct ScriptQuantizedTensor;
 struct ScriptStorage;
 struct ScriptUnreadTensor;
 
 // A value of a pickle. Cheap to copy: copies refer to the same string, list, dictionary or object.
 struct ScriptValue {
   std::variant<std::monostate, bool, int64_t, double, std::string_view, Tensor*,
-               ScriptUnreadTensor*, ScriptList*, ScriptDict*, ScriptObject*, ScriptStorage*,
-               ScriptName*>
+               ScriptQuantizedTensor*, ScriptUnreadTensor*, ScriptList*, ScriptDict*, ScriptObject*,
+               ScriptStorage*, ScriptName*>
       value;
 
   // Null for a value of another kind.
@@ -72,6 +73,7 @@ struct ScriptObject {
   bool is_built = false;
   // Its class' __setstate__ would make the attributes.
   bool is_opaque = false;
+  const ScriptList* state = nullptr;  // what __setstate__ would take, if it is a list or a tuple
 };
 
 // The bytes of tensors, before a tensor is made of them.
@@ -80,6 +82,11 @@ struct ScriptStorage {
   const ScriptName* class_name;  // "torch.FloatStorage"
   std::string_view key;
   int64_t count;  // of values
+};
+
+// A tensor that the file holds as int8.
+struct ScriptQuantizedTensor {
+  Tensor values;  // dequantised, float32
 };
 
 // A tensor of a kind that is not read, which matters only if someone needs it.
@@ -92,6 +99,7 @@ struct ScriptUnreadTensor {
 struct ScriptPickle {
   std::unique_ptr<const std::string> bytes;  // in which the strings are
   std::deque<Tensor> tensors;
+  std::deque<ScriptQuantizedTensor> quantized_tensors;
   std::deque<ScriptUnreadTensor> unread_tensors;
   std::deque<ScriptList> lists;
   std::deque<ScriptDict> dicts;

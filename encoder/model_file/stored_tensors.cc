@@ -5,12 +5,14 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace runnel {
 namespace {
 
-// Copies of tensors that are not contiguous may take this many times the bytes of the storages: a
-// small file must not ask for any amount of memory.
+// Copies of tensors that are not contiguous, or dequantised, may take this many times the bytes of
+// the storages: a small file must not ask for any amount of memory.
 constexpr int64_t kMostCopies = 4;
 
 // The number of values; throws unless all of them are in the storage.
@@ -100,11 +102,30 @@ Tensor StoredTensors::Read(const ScriptStorage& storage, int64_t offset, const S
     return {type, shape, std::shared_ptr<const void>(bytes, first)};
   }
   const int64_t num_bytes = count * BytesOf(type);
+  CountCopy(num_bytes);
+  return {type, shape, ContiguousCopy(type, shape, strides, first, num_bytes)};
+}
+
+Tensor StoredTensors::Dequantize(const Tensor& integers, const Quantization& quantization) {
+  CountCopy(integers.count() * BytesOf(DataType::kFloat32));
+  const auto* values = static_cast<const int8_t*>(integers.data());
+  std::vector<float> dequantized(static_cast<size_t>(integers.count()));
+  const size_t values_of_scale =
+      dequantized.size() / std::max<size_t>(quantization.scales.size(), 1);
+  for (size_t i = 0; i < dequantized.size(); ++i) {
+    const size_t row = i / values_of_scale;
+    // As PyTorch, which rounds the scale to float32 first.
+    dequantized[i] = static_cast<float>(quantization.scales[row]) *
+                     static_cast<float>(values[i] - quantization.zero_points[row]);
+  }
+  return {integers.shape(), std::move(dequantized)};
+}
+
+void StoredTensors::CountCopy(int64_t num_bytes) {
   if (num_bytes > kMostCopies * read_bytes_ - copied_bytes_) {
     FailPickle("has tensors that repeat the values of their storages");
   }
   copied_bytes_ += num_bytes;
-  return {type, shape, ContiguousCopy(type, shape, strides, first, num_bytes)};
 }
 
 const std::shared_ptr<const void>& StoredTensors::BytesOfStorage(const ScriptStorage& storage) {

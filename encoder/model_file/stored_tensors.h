@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "encoder/model_file/script_value.h"
 #include "encoder/model_file/tensor.h"
@@ -24,6 +26,13 @@ using ReadStorage =
 // into 64 bits.
 constexpr int64_t kMostStoredValues = int64_t{1} << 40;
 
+// An int8 value q stands for scale * (q - zero_point).
+struct Quantization {
+  // One for the whole tensor, or one for each index of its first dimension.
+  std::vector<double> scales;
+  std::vector<int64_t> zero_points;
+};
+
 class StoredTensors {
  public:
   explicit StoredTensors(const ReadStorage& read_storage) : read_storage_(read_storage) {}
@@ -33,6 +42,9 @@ class StoredTensors {
   Tensor Read(const ScriptStorage& storage, int64_t offset, const Shape& shape,
               const Shape& strides);
 
+  // The float32 values of an int8 tensor, whose sizes the quantization fits.
+  Tensor Dequantize(const Tensor& integers, const Quantization& quantization);
+
  private:
   struct Values {
     DataType type;
@@ -40,6 +52,8 @@ class StoredTensors {
     std::shared_ptr<const void> bytes;
   };
 
+  // Throws for more memory than a model needs beside the storages.
+  void CountCopy(int64_t num_bytes);
   // Read once, however many tensors are in it.
   const std::shared_ptr<const void>& BytesOfStorage(const ScriptStorage& storage);
 

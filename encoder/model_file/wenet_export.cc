@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -12,50 +15,26 @@
 #include "encoder/model_file/affixes.h"
 #include "encoder/model_file/printable_name.h"
 #include "encoder/model_file/tensor.h"
+#include "encoder/model_file/wenet_modules.h"
+#include "encoder/model_file/wenet_transducer.h"
 
 namespace runnel {
 namespace {
 
 using nlohmann::json;
-using Module = ScriptModule;
+using wenet::ActivationName;
+using wenet::Child;
+using wenet::ClassName;
+using wenet::Epsilon;
+using wenet::HasModule;
+using wenet::Module;
+using wenet::Refuse;
+using wenet::Size;
+using wenet::Sum;
+using wenet::Tensors;
 
 constexpr int kUsualBins = 80;
 constexpr char kLayers[] = "encoder.encoders.";
-
-[[noreturn]] void Refuse(const std::string& what) {
-  throw std::runtime_error("is a WeNet export " + what);
-}
-
-std::string ClassName(const Module& module) { return PrintableName(module.ClassName()); }
-
-bool HasModule(const Module& module, const std::string& name) {
-  return module.Child(name).has_value();
-}
-
-Module Child(const Module& module, const std::string& name) {
-  const std::optional<Module> child = module.Child(name);
-  if (!child.has_value()) {
-    Refuse("whose " + ClassName(module) + " has no " + name + ", which is not supported");
-  }
-  return *child;
-}
-
-double Epsilon(const Module& norm) {
-  if (ClassName(norm) != "LayerNorm" && ClassName(norm) != "BatchNorm1d") {
-    Refuse("with a norm of class " + ClassName(norm) + ", expected LayerNorm or BatchNorm1d");
-  }
-  const auto epsilon = norm.Get<double>("eps");
-  if (!epsilon.has_value()) Refuse("whose " + ClassName(norm) + " has no eps");
-  return *epsilon;
-}
-
-std::string ActivationName(const Module& activation) {
-  const std::string name = ClassName(activation);
-  if (name == "SiLU" || name == "Swish") return "swish";
-  if (name == "ReLU") return "relu";
-  if (name == "GELU") return "gelu";
-  Refuse("with the activation " + name + ", expected SiLU, Swish, ReLU or GELU");
-}
 
 // The name of a tensor in Runnel's format, empty for a tensor that the model does not use.
 // models/convert/wenet.py has the same rules for checkpoints.
@@ -64,8 +43,9 @@ std::string RunnelName(const std::string& name) {
   const auto moved = [&](const std::string& from, const std::string& to) {
     return to + name.substr(from.size());
   };
-  if (StartsWith(name, "decoder.") && EndsWith(name, ".embed.1.pe")) return "";
+  if (EndsWith(name, ".embed.1.pe")) return "";  // of the decoder
   if (StartsWith(name, "decoder.")) return moved("decoder.", "attention_decoder.");
+  if (wenet::IsOfTransducer(name)) return wenet::TransducerName(name);
   if (StartsWith(name, "encoder.embed.linear.")) {
     return moved("encoder.embed.linear.", "encoder.embed.out.0.");
   }
@@ -80,8 +60,6 @@ std::string RunnelName(const std::string& name) {
   return name;
 }
 
-using Tensors = std::map<std::string, Tensor>;
-
 Tensors RenamedTensors(const ScriptArchive& script) {
   Tensors tensors;
   for (const auto& [name, tensor] : script.Tensors()) {
@@ -89,17 +67,6 @@ Tensors RenamedTensors(const ScriptArchive& script) {
     if (!renamed.empty()) tensors[renamed] = tensor;
   }
   return tensors;
-}
-
-// Size `dim` of a tensor that must have `num_dims` dimensions.
-int64_t Size(const Tensors& tensors, const std::string& name, int64_t num_dims, int64_t dim) {
-  const auto found = tensors.find(name);
-  if (found == tensors.end()) Refuse("without " + name + ", which every WeNet export has");
-  if (found->second.dim() != num_dims) {
-    Refuse("whose " + name + " has " + std::to_string(found->second.dim()) +
-           " dimensions, expected " + std::to_string(num_dims));
-  }
-  return found->second.size(dim);
 }
 
 json ReadConvolution(const Module& module) {
@@ -136,13 +103,6 @@ json ReadPosition(const std::string& attention, const std::string& encoding) {
   if (ignored || none) return {{"scheme", "none"}};
   Refuse("with " + attention + " and " + encoding +
          ", which is not supported here; models/convert.py may know it");
-}
-
-Tensor Sum(const Tensor& a, const Tensor& b) {
-  std::vector<float> sum = Float32Values(a);
-  const std::vector<float> others = Float32Values(b);
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] += others[i];
-  return {a.shape(), std::move(sum)};
 }
 
 // Relative attention without positions: (q + u) k is q' k with u added to the query's bias.
@@ -221,16 +181,6 @@ void CheckEpsilon(const Module& parent, const std::string& name, double expected
   }
 }
 
-// Quantised linear layers hold their weights packed.
-void CheckFloatWeights(const ScriptArchive& script) {
-  for (const auto& [prefix, part] : script.Modules()) {
-    if (part.Has("_packed_params")) {
-      Refuse("with int8 weights (" + ClassName(part) +
-             "; WeNet's final_quant.zip), expected the float one (final.zip)");
-    }
-  }
-}
-
 json ReadEncoder(const Module& encoder, Tensors* tensors) {
   const std::string kind = ClassName(encoder);
   if (kind != "ConformerEncoder" && kind != "TransformerEncoder") {
@@ -258,7 +208,7 @@ json ReadEncoder(const Module& encoder, Tensors* tensors) {
   const auto has = [&](const std::string& name) {
     return tensors->count("encoder.encoders.0." + name) > 0;
   };
-  const int64_t model_dim = Size(*tensors, "ctc.ctc_lo.weight", 2, 1);
+  const int64_t model_dim = Size(*tensors, "encoder.embed.out.0.weight", 2, 0);
   const SubsamplingClass& subsampling = SubsamplingOf(embed);
   const json position = ReadPosition(ClassName(attention), ClassName(encoding));
   if (position["scheme"] == "none" && has("self_attn.pos_bias_u")) {
@@ -358,38 +308,59 @@ json WenetFeatures(const json& encoder_section) {
           {"use_power", true},       {"htk_compat", false}};
 }
 
+// Files of version 3 and later have no tensors that nothing uses.
+void EraseAttentionDecoder(Tensors* tensors) {
+  const std::string prefix = "attention_decoder.";
+  for (auto tensor = tensors->begin(); tensor != tensors->end();) {
+    tensor = StartsWith(tensor->first, prefix) ? tensors->erase(tensor) : std::next(tensor);
+  }
+}
+
 }  // namespace
 
 bool IsWenetExport(const std::vector<std::string>& entry_names) {
   return std::any_of(entry_names.begin(), entry_names.end(), [](const std::string& name) {
-    return name.find("/code/") != std::string::npos && EndsWith(name, "asr_model.py");
+    return name.find("/code/") != std::string::npos &&
+           (EndsWith(name, "/asr_model.py") || EndsWith(name, "/transducer.py"));
   });
 }
 
 ModelArchive ReadWenetExport(const ScriptArchive& script, const std::string& units_text) {
   const Module module = script.Root();
-  if (ClassName(module) != "ASRModel") {
+  const bool is_transducer = ClassName(module) == "Transducer";
+  if (!is_transducer && ClassName(module) != "ASRModel") {
     throw std::runtime_error("holds a module of class " + ClassName(module) +
-                             ", expected WeNet's ASRModel (joint CTC and attention)");
+                             ", expected WeNet's ASRModel or Transducer");
   }
   const Module encoder = Child(module, "encoder");
-  CheckFloatWeights(script);
   ModelArchive archive;
+  if (script.HasPackedLinear()) archive.note = "weights dequantised from int8";
   archive.tensors = RenamedTensors(script);
-  if (archive.tensors.count("ctc.ctc_lo.weight") == 0) {
-    Refuse("without ctc.ctc_lo.weight, which its CTC head needs");
+  Tensors* tensors = &archive.tensors;
+  const bool has_ctc = tensors->count("ctc.ctc_lo.weight") > 0;
+  if (!has_ctc && !is_transducer) Refuse("without ctc.ctc_lo.weight, which its CTC head needs");
+  const json encoder_section = ReadEncoder(encoder, tensors);
+  json config = {{"format", "runnel-model"},
+                 {"format_version", 2},
+                 {"name", "wenet"},
+                 {"features", WenetFeatures(encoder_section)},
+                 {"encoder", encoder_section},
+                 {"ctc", nullptr},
+                 {"streaming", ReadStreaming(encoder, encoder_section)}};
+  int64_t blank_id = BlankId(units_text);
+  if (is_transducer) {
+    blank_id = module.Get<int64_t>("blank").value_or(blank_id);
+    config["format_version"] = 3;  // the first one with transducers
+    config["transducer"] = wenet::ReadTransducer(module, blank_id, tensors);
+    config["attention_decoder"] = nullptr;
+    config["prompt"] = nullptr;
+    EraseAttentionDecoder(tensors);
   }
-  const json encoder_section = ReadEncoder(encoder, &archive.tensors);
-  archive.config_json = json{{"format", "runnel-model"},
-                             {"format_version", 2},
-                             {"name", "wenet"},
-                             {"features", WenetFeatures(encoder_section)},
-                             {"encoder", encoder_section},
-                             {"ctc",
-                              {{"vocab_size", Size(archive.tensors, "ctc.ctc_lo.weight", 2, 0)},
-                               {"blank_id", BlankId(units_text)}}},
-                             {"streaming", ReadStreaming(encoder, encoder_section)}}
-                            .dump();
+  if (has_ctc) {
+    config["ctc"] = {{"vocab_size", Size(*tensors, "ctc.ctc_lo.weight", 2, 0)},
+                     {"blank_id", blank_id}};
+  }
+  archive.config_json = config.dump();
   archive.units_text = WithWordBoundary(units_text);
   return archive;
 }

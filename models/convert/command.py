@@ -23,7 +23,8 @@ _DESCRIPTION = f"""Converts a trained model to a Runnel model file.
 wenet    an experiment folder: final.pt, train.yaml, units.txt, global_cmvn
 nemo     a .nemo file, or a folder with state_dict.pt and tokens.txt
 espnet   an experiment folder: config.yaml, one *.pth, feats_stats.npz
-icefall  a folder: config.yaml, pretrained.pt, tokens.txt, of a model with WeNet's Conformer layers
+icefall  a folder: pretrained.pt, tokens.txt, of a model with one of icefall's Conformers; with
+         config.yaml, too: of a model with WeNet's Conformer layers
 
 {COMMAND} arpa LM.arpa --output=LM.bin compiles a language model instead."""
 STORES = ("float32", "bfloat16", "int8")
@@ -43,6 +44,14 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="epsilon of the layer norms, if the source does not state it")
     parser.add_argument("--shaw_left", type=int, choices=(8, 64),
                         help="largest distance to the left in WeNet's shaw_rel_selfattn")
+    parser.add_argument("--causal", action="store_true",
+                        help="the convolutions of an icefall model are causal "
+                             "(--causal-convolution of its training)")
+    parser.add_argument("--num_mel_bins", type=int,
+                        help="filters of an icefall model's features, if not 80")
+    parser.add_argument("--feature_scale", type=float,
+                        help="what an icefall model multiplies its features by, if its recipe's "
+                             "use_feat_batchnorm is a number")
     parser.add_argument("--head", choices=HEADS, default="all",
                         help="of a model with a CTC and a transducer head, the one to keep")
     parser.add_argument("--convolution", choices=("dynamic_chunk",),
@@ -90,7 +99,8 @@ def resolve(args: argparse.Namespace) -> Resolved:
     name = args.name or args.source.resolve().stem
     resolved: Resolved = _IMPORTERS[args.family].read_model(
         args.source, name,
-        Choices(args.checkpoint, args.layer_norm_eps, args.shaw_left, args.head))
+        Choices(args.checkpoint, args.layer_norm_eps, args.shaw_left, args.causal,
+                args.num_mel_bins, args.feature_scale, args.head))
     if args.convolution:
         choose_dynamic_chunk(resolved)
     if args.normalization:

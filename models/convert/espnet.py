@@ -1,12 +1,13 @@
-"""ESPnet 2 experiment folders with a Conformer or Transformer encoder, CTC, and attention decoder.
+"""ESPnet 2 experiment folders with CTC, transducer and attention decoder.
 
-Options that a config.yaml omits get ESPnet's default, stated next to each option.
+The encoder is a Conformer, Transformer, Branchformer or E-Branchformer. Options that a config.yaml
+omits get ESPnet's default, stated next to each option.
 """
 
 import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
-from models.convert import statistics, units
+from models.convert import branchformers, espnet_transducer, statistics, units
 from models.convert.attention_decoder import read_decoder, take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
@@ -34,12 +35,13 @@ RULES: List[Rule] = [
      r"\1\2\3"),
     (rf"{_LAYER}(conv_module\.norm\.running_(?:mean|var))", r"\1\2"),
     (rf"{_LAYER}conv_module\.norm\.num_batches_tracked", None),
+    *branchformers.RULES,
     (rf"(encoder\.after_norm\.){_PARAMETER}", r"\1\2"),
     (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2"),
     (r"normalize\.(mean|std)", r"normalize.\1"),  # turned into global_cmvn by _normalization
     (r"frontend\..+", None),  # mel filters, see features.py
-    (r"decoder\.(.+)", r"attention_decoder.\1"),  # renamed by take_decoder
 ]
+_DECODER_RULE: Rule = (r"decoder\.(.+)", r"attention_decoder.\1")  # renamed by take_decoder
 _SUBSAMPLING = {"conv2d": "conv2d4", "conv2d6": "conv2d6", "conv2d8": "conv2d8"}
 
 
@@ -100,7 +102,8 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     weights_name = choices.checkpoint or _checkpoint(folder, notes)
     source = folder.where(weights_name)
     _check_kind(config)
-    if not choices.wants("ctc"):
+    has_transducer = _decoder_kind(config) == "transducer"
+    if choices.head == "transducer" and not has_transducer:
         raise ConversionError(f"{source}: --head is {choices.head}, but the model has only ctc")
     eps = choices.layer_norm_eps
     if eps is None:
@@ -112,21 +115,41 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     tokens = _tokens(config, folder)
     if tokens[:1] != ["<blank>"]:
         assumed["ctc.blank_id"] = "ESPnet has the blank first"
-    decoder = read_decoder(_decoder_kind(config), config.section("decoder_conf"),
-                           _vocabulary(config, tokens), encoder["model_dim"])
+    vocabulary = _vocabulary(config, tokens)
+    transducer, decoder = None, None
+    head_rules = [_DECODER_RULE]
+    if has_transducer and choices.wants("transducer"):
+        transducer = espnet_transducer.transducer_section(config, len(tokens))
+        head_rules = espnet_transducer.RULES
+    elif has_transducer:
+        config.ignore("decoder_conf")
+        head_rules = espnet_transducer.LEFT_OUT_RULES
+    else:
+        decoder = read_decoder(_decoder_kind(config), config.section("decoder_conf"), vocabulary,
+                               encoder["model_dim"])
     config.ignore(*_OF_TRAINING)
     config.finish()
-    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source), RULES, source)
+    if not choices.wants("ctc"):
+        head_rules = [(r"ctc\..+", None), *head_rules]
+    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source),
+                     [*head_rules, *RULES], source)
     found = stack_size(renamed.tensors, "encoder.encoders.")
     if found != encoder["num_layers"]:
         raise ConversionError(f"the weights have {found} encoder layers, config.yaml says "
                               f"num_blocks {encoder['num_layers']}")
     encoder["normalization"] = _normalization(config, statistics_file, folder, renamed)
     encoder["input_dim"] = features["num_mel_bins"]
-    heads = {"ctc": {"vocab_size": len(tokens), "blank_id": 0}}
-    attention_decoder = take_decoder(decoder, renamed, eps, notes)
-    if attention_decoder is not None:
-        heads["attention_decoder"] = attention_decoder
+    heads: Dict[str, Dict[str, Any]] = {}
+    # A transducer that was trained with ctc_weight 0 has no CTC.
+    if transducer is None or "ctc.ctc_lo.weight" in renamed.tensors:
+        heads["ctc"] = {"vocab_size": len(tokens), "blank_id": 0}
+    if transducer is not None:
+        espnet_transducer.add_biases(renamed)
+        heads["transducer"] = transducer
+    if decoder is not None:
+        attention_decoder = take_decoder(decoder, renamed, eps, notes)
+        if attention_decoder is not None:
+            heads["attention_decoder"] = attention_decoder
     return Resolved(name, encoder, features, streaming(-1, -1), heads, tokens, renamed, source,
                     assumed, notes)
 
@@ -138,9 +161,6 @@ def _check_kind(config: Settings) -> None:
         config.choice("frontend", "default", {"default": None})
     for part in ("preencoder", "postencoder"):
         config.require(part, None)
-    if _decoder_kind(config) == "transducer":
-        raise ConversionError("config.yaml.decoder is 'transducer', which is not supported; "
-                              "supported: models with CTC and an attention decoder")
     # The volume of every recording is changed before its features are computed.
     config.require("speech_volume_normalize", None)
     config.require("use_lang_prompt", False)
@@ -194,8 +214,12 @@ def _checkpoint(folder: Folder, notes: List[str]) -> str:
 
 def _encoder(config: Settings, assumed: Dict[str, str], eps: float) -> Dict[str, Any]:
     """The `encoder` section without normalization and input_dim."""
-    conformer = config.choice("encoder", "rnn", {"conformer": True, "transformer": False})
+    kind = config.choice("encoder", "rnn", {
+        name: name for name in ("conformer", "transformer", *branchformers.KINDS)})
     conf = config.section("encoder_conf")
+    if kind in branchformers.KINDS:
+        return _branchformer(conf, branchformers.KINDS[kind], eps)
+    conformer = kind == "conformer"
     activation, convolution, macaron = "relu", None, False
     position: Dict[str, Any] = {"scheme": "absolute"}
     if conformer:
@@ -204,7 +228,7 @@ def _encoder(config: Settings, assumed: Dict[str, str], eps: float) -> Dict[str,
                                  "encoder.feed_forward.activation")
         macaron = conf.take("macaron_style", False, "encoder.feed_forward.macaron")
         convolution = _convolution(conf, activation)
-        position = _position(conf)
+        position = _position(conf, "selfattention_layer_type", "legacy")
     else:
         assumed["encoder.feed_forward.activation"] = "ESPnet's Transformer has relu"
     norm_first = conf.take("normalize_before", True, "encoder.norm_first")
@@ -226,19 +250,57 @@ def _encoder(config: Settings, assumed: Dict[str, str], eps: float) -> Dict[str,
         "layer_norm_eps": eps,
     }
     conf.require("concat_after", False)
-    conf.require("positionwise_layer_type", "linear")
-    conf.require("zero_triu", False)
-    conf.require("interctc_use_conditioning", False)
-    conf.require("ctc_trim", False)  # drops frames that the CTC of a lower layer takes for blank
-    conf.require("qk_norm", False)
-    conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate",
-                "positionwise_conv_kernel_size", "padding_idx", "interctc_layer_idx",
-                "stochastic_depth_rate", "layer_drop_rate", "max_pos_emb_len", "use_flash_attn")
+    _check_usual_parts(conf)
+    conf.ignore("positionwise_conv_kernel_size")
     conf.require("causal", False)
     if not conformer:  # Conformer options that recipes also set
         conf.require("pos_enc_layer_type", "abs_pos")
         conf.require("selfattention_layer_type", "selfattn")
     return encoder
+
+
+def _branchformer(conf: Settings, enhanced: bool, eps: float) -> Dict[str, Any]:
+    """As `_encoder`. enhanced: an E-Branchformer."""
+    activation = "swish"
+    if enhanced:
+        activation = conf.choice("ffn_activation_type", "swish",
+                                 {name: name for name in ("swish", "relu")},
+                                 "encoder.feed_forward.activation")
+    has_modules = enhanced and conf.take("use_ffn", False)
+    macaron = enhanced and conf.take("macaron_ffn", False) and has_modules
+    feed_forward_dim, feed_forward = branchformers.read_feed_forward(conf, has_modules, macaron,
+                                                                     activation)
+    encoder = {
+        "type": "branchformer",
+        "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
+        "num_layers": conf.size("num_blocks", 12, "encoder.num_layers"),
+        "num_heads": conf.size("attention_heads", 4, "encoder.num_heads"),
+        "feed_forward_dim": feed_forward_dim,
+        "subsampling": {"type": conf.choice("input_layer", "conv2d", _SUBSAMPLING,
+                                            "encoder.subsampling.type")},
+        "scale_input": True,
+        "position": _position(conf, "attention_layer_type", "latest"),
+        "attention_bias": {part: True for part in ("query", "key", "value", "out")},
+        "feed_forward": feed_forward,
+        "branches": branchformers.read_branches(conf, enhanced, "symmetric"),
+        "after_norm": True,
+        "layer_norm_eps": eps,
+    }
+    _check_usual_parts(conf)
+    conf.ignore("activation_ckpt", "gradient_checkpoint_layers")
+    return encoder
+
+
+def _check_usual_parts(conf: Settings) -> None:
+    """Rejects parts of other kinds; names what serves the training."""
+    conf.require("positionwise_layer_type", "linear")
+    conf.require("zero_triu", False)
+    conf.require("interctc_use_conditioning", False)
+    conf.require("ctc_trim", False)  # drops frames that the CTC of a lower layer takes for blank
+    conf.require("qk_norm", False)
+    conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate", "padding_idx",
+                "interctc_layer_idx", "stochastic_depth_rate", "layer_drop_rate",
+                "max_pos_emb_len", "use_flash_attn")
 
 
 def _convolution(conf: Settings, activation: str) -> Optional[Dict[str, Any]]:
@@ -251,13 +313,19 @@ def _convolution(conf: Settings, activation: str) -> Optional[Dict[str, Any]]:
             "left_padding": "zero"}
 
 
-def _position(conf: Settings) -> Dict[str, Any]:
-    """rel_pos means the legacy kind unless rel_pos_type says "latest"."""
+def _position(conf: Settings, attention_option: str, rel_pos_type: str) -> Dict[str, Any]:
+    """The `position` object.
+
+    Args:
+        attention_option: the name of the option that tells the kind of attention.
+        rel_pos_type: the default of that option: whether rel_pos means the legacy kind or the
+            latest.
+    """
     positions = conf.choice("pos_enc_layer_type", "rel_pos", {
         name: name for name in ("rel_pos", "legacy_rel_pos", "abs_pos")}, "encoder.position.scheme")
-    attention = conf.choice("selfattention_layer_type", "rel_selfattn", {
+    attention = conf.choice(attention_option, "rel_selfattn", {
         name: name for name in ("rel_selfattn", "legacy_rel_selfattn", "selfattn")})
-    kind = conf.choice("rel_pos_type", "legacy", {"legacy": "legacy", "latest": "latest"},
+    kind = conf.choice("rel_pos_type", rel_pos_type, {"legacy": "legacy", "latest": "latest"},
                        "encoder.position.scheme")
     if kind == "legacy":
         positions, attention = (value if value.startswith("legacy_") or not value.startswith("rel_")
@@ -276,7 +344,7 @@ def _position(conf: Settings) -> Dict[str, Any]:
     }
     if (positions, attention) not in schemes:
         raise ConversionError(f"config.yaml.encoder_conf.pos_enc_layer_type {positions} with "
-                              f"selfattention_layer_type {attention} is not supported")
+                              f"{attention_option} {attention} is not supported")
     return schemes[positions, attention]
 
 
@@ -285,22 +353,29 @@ def _statistics_file(config: Settings) -> Optional[str]:
     # ESPnet's default is utterance_mvn; what a trained experiment wrote is explicit, or null.
     kind = config.take("normalize", None)
     conf = config.section("normalize_conf")
-    if kind not in (None, "global_mvn"):
-        raise ConversionError(f"config.yaml.normalize is {kind!r}, which is not supported: it "
-                              "normalises by means alone, or by deviations over N instead of N - 1 "
-                              "frames; supported: global_mvn, null")
+    if kind not in (None, "global_mvn", "utterance_mvn"):
+        raise ConversionError(f"config.yaml.normalize is {kind!r}, which is not supported; "
+                              "supported: global_mvn, utterance_mvn, null")
+    if kind == "utterance_mvn":
+        conf.require("norm_means", True)
     conf.ignore("norm_means", "norm_vars", "eps")  # read by _normalization
     return conf.take("stats_file", None)
 
 
 def _normalization(config: Settings, statistics_file: Optional[str], folder: Folder,
                    renamed: Renamed) -> Dict[str, Any]:
-    """The statistics of global_mvn, from the weights or from its file."""
+    """That of utterance_mvn, or the statistics of global_mvn, from the weights or from a file."""
     conf = config.section("normalize_conf")
     tensors = renamed.tensors
     mean, std = tensors.pop("normalize.mean", None), tensors.pop("normalize.std", None)
-    if not config.has("normalize"):
+    kind = config.take("normalize", None)
+    if kind is None:
         return {"type": "none"}
+    if kind == "utterance_mvn":
+        if not conf.take("norm_vars", False):
+            return {"type": "utterance_mean"}
+        return {"type": "utterance_biased",
+                "epsilon": float(conf.take("eps", statistics.SMALLEST_VARIANCE))}
     if mean is not None and std is not None:
         istd = 1.0 / std.double().reshape(-1)
         mean, istd = mean.reshape(-1), istd.float()

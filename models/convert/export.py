@@ -70,7 +70,8 @@ def write_archive(resolved: Resolved, path: str) -> None:
     try:
         with torch.no_grad():
             export_archive(model, model_config(resolved.name, config, resolved.features,
-                                               resolved.streaming, resolved.special_tokens()),
+                                               resolved.streaming, resolved.special_tokens(),
+                                               resolved.vocabularies()),
                            resolved.units, path)
     except (OSError, RuntimeError, ValueError) as error:
         if os.path.exists(f"{path}.part"):

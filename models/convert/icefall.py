@@ -1,15 +1,16 @@
-"""icefall's stateless transducer on WeNet's Conformer.
+"""icefall's models: those of its recipes (icefall_conformer.py), and its stateless transducer on
+WeNet's Conformer.
 
-A folder with config.yaml, pretrained.pt and tokens.txt. config.yaml has the encoder's options under
-WeNet's names, and `context_size`, `decoder_dim`, `decoder_conv_groups`, `joiner_dim`, `blank_id`.
-pretrained.pt is icefall's: {"model": state dict}, with icefall's names for decoder and joiner.
-The layers of icefall's own encoders (Zipformer, the reworked Conformer) are not supported.
+The latter is a folder with config.yaml, pretrained.pt and tokens.txt. config.yaml has the encoder's
+options under WeNet's names, and `context_size`, `decoder_dim`, `decoder_conv_groups`, `joiner_dim`,
+`blank_id`. pretrained.pt is icefall's: {"model": state dict}, with icefall's names for decoder and
+joiner.
 """
 
 import pathlib
 from typing import Any, Dict, List
 
-from models.convert import units, wenet
+from models.convert import icefall_conformer, units, wenet
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.folder import Folder
@@ -37,8 +38,10 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
         ConversionError: one line that names the file, option or parameter at fault.
     """
     if not path.is_dir():
-        raise ConversionError(f"{path}: expected a folder with config.yaml and pretrained.pt")
+        raise ConversionError(f"{path}: expected a folder with pretrained.pt and tokens.txt")
     folder = Folder(path)
+    if not folder.has("config.yaml"):
+        return icefall_conformer.read_model(folder, name, choices)
     config = Settings(read_yaml(folder.read("config.yaml", "the model's options"),
                                 folder.where("config.yaml")), "config.yaml", {})
     weights_name = choices.checkpoint or "pretrained.pt"

@@ -5,17 +5,17 @@ with state_dict.pt and tokens.txt has no options: nemo_shapes.py takes them from
 """
 
 import pathlib
-from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Tuple
 
-from models.convert import nemo_options, nemo_shapes, nemo_transducer, units
+from models.convert import nemo_options, nemo_shapes, nemo_transducer
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import nemo_features
 from models.convert.folder import Folder
+from models.convert.nemo_tokens import read_tokens
 from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import (WHOLE_UTTERANCE, Resolved, needs_whole_utterance,
                                      streaming)
-from models.convert.sentencepiece import control_pieces, read_pieces
 from models.convert.settings import Settings, pair, shown
 from models.convert.transducers import add_lstm_biases
 from models.convert.weights import read_weights
@@ -97,9 +97,9 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     for section in ("encoder", "decoder", "joint", "aux_ctc", "preprocessor"):
         config.section(section).finish()
     renamed = _renamed(folder, weights_name, kept)
-    tokens, control = _tokens(config, folder, renamed)
+    tokens, kinds = read_tokens(config, folder, _num_tokens(renamed))
     resolved = Resolved(name, encoder, features, limits, {}, tokens, renamed, source, assumed,
-                        control=control)
+                        kinds=kinds)
     if "ctc" in kept:
         resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": len(tokens) - 1}
     if transducer:
@@ -295,59 +295,8 @@ def _features(config: Settings, preprocessor: Settings, encoder: Dict[str, Any],
     return features
 
 
-def _tokens(config: Settings, folder: Folder, renamed: Renamed
-            ) -> Tuple[List[str], FrozenSet[str]]:
-    """The tokens of the tokenizer, then the blank, which is NeMo's last; the control tokens."""
-    tokenizer = config.section("tokenizer")
-    kind = nemo_options.tokenizer_type(config)
+def _num_tokens(renamed: Renamed) -> int:
+    """The tokens that a head of the model has, without the blank."""
     head = next(name for name in ("ctc.ctc_lo.bias", "transducer.predictor.embedding.weight")
                 if name in renamed.tensors)
-    size = int(renamed.tensors[head].size(0)) - 1
-    vocabulary = next((values for values in (
-        config.section("aux_ctc").section("decoder").take("vocabulary", None),
-        config.section("decoder").take("vocabulary", None),
-        config.section("joint").take("vocabulary", None), config.take("labels", None))
-        if values), None)
-    tokens, control, source = _tokenizer_files(tokenizer, kind, folder)
-    if len(tokens) != size and vocabulary and len(vocabulary) == size:
-        tokens = []  # tokens were added to those of the tokenizer, such as <EOU>
-    if not tokens:
-        tokens, source = list(vocabulary or []), "model_config.yaml: decoder.vocabulary"
-        if kind == "wpe":
-            tokens, control = units.from_word_pieces(tokens), units.BERT_CONTROL
-    if not tokens:
-        raise ConversionError(f"{folder.where('tokenizer.model')}: no such file (the tokens, which "
-                              "model_config.yaml does not list either)")
-    if len(tokens) != size:
-        raise ConversionError(f"{source}: has {len(tokens)} tokens, the model has {size} and "
-                              "the blank")
-    return units.to_units([*tokens, "<blank>"], source), frozenset(control)
-
-
-def _tokenizer_files(tokenizer: Settings, kind: str, folder: Folder
-                     ) -> Tuple[List[str], Sequence[str], str]:
-    """The tokens of the SentencePiece model, of its list of pieces, or of BERT's vocabulary.
-
-    And those among them that stand for no text, and the name of the file.
-    """
-    def file(option: str, suffix: str) -> Optional[str]:
-        configured = str(tokenizer.take(option, None) or "").replace("nemo:", "")
-        matching = [name for name in folder.names() if name.endswith(suffix)]
-        return folder.find(configured or None, *(matching if len(matching) == 1 else []))
-
-    if kind == "bpe":
-        model = file("model_path", "tokenizer.model")
-        if model is not None:
-            data, where = folder.read(model), folder.where(model)
-            return read_pieces(data, where), control_pieces(data, where), where
-        listed = file("spe_tokenizer_vocab", "tokenizer.vocab")
-        if listed is not None:
-            lines = units.read_lines(folder.read(listed), folder.where(listed))
-            return [line.split("\t")[0] for line in lines], [], folder.where(listed)
-    if kind == "wpe":
-        listed = file("vocab_path", "vocab.txt")
-        if listed is not None:
-            return (units.from_word_pieces(units.read_lines(folder.read(listed),
-                                                            folder.where(listed))),
-                    units.BERT_CONTROL, folder.where(listed))
-    return [], [], ""
+    return int(renamed.tensors[head].size(0)) - 1

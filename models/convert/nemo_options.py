@@ -47,9 +47,6 @@ def heads_of(config: Settings) -> List[str]:
     """The heads of the model that the options describe. Rejects models of other kinds."""
     config.require("spk_kernel_type", None)  # of a model of several speakers
     config.require("adapters", None)
-    if tokenizer_type(config) == "agg":
-        raise ConversionError("model_config.yaml.tokenizer.type is 'agg' (several languages), "
-                              "which is not supported")
     found = [head for head, there in (
         ("ctc", config.has("aux_ctc") or config.has("decoder") and not config.has("joint")),
         ("transducer", config.has("joint"))) if there]

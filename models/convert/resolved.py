@@ -1,12 +1,13 @@
 """The result of an importer: the architecture in the form of a model file, weights, assumptions."""
 
 import dataclasses
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed
-from models.reference.archive import tags
+from models.convert.token_kinds import TokenKinds, special_tokens
 from models.reference.model import HEADS
+from models.reference.normalization import RUNNING_TYPES, UTTERANCE_TYPES
 
 _OF_WHOLE_UTTERANCES = ("legacy_rel_pos",)  # position schemes
 WHOLE_UTTERANCE = {"chunk_size": -1, "left_context": -1}
@@ -26,14 +27,18 @@ class Resolved:
     source: str  # the file of the weights, for messages
     assumed: Dict[str, str]  # field of the model file -> reason for its assumed value
     notes: List[str] = dataclasses.field(default_factory=list)
-    control: FrozenSet[str] = frozenset()  # units that are not text, besides tags
+    kinds: TokenKinds = TokenKinds()
 
-    def special_tokens(self) -> List[int]:
-        """The ids of the units that are not text, except the blank."""
+    def special_tokens(self) -> List[Dict[str, Any]]:
+        """The tokens that stand for something else than their names, except the blank."""
         blank_ids = {self.heads[name]["blank_id"] for name in ("ctc", "transducer")
                      if name in self.heads}
-        special = {i for i, unit in enumerate(self.units) if unit in self.control}
-        return sorted(special.union(tags(self.units)) - blank_ids)
+        languages = self.heads["prompt"]["languages"] if "prompt" in self.heads else []
+        return special_tokens(self.units, self.kinds, blank_ids, languages)
+
+    def vocabularies(self) -> List[Dict[str, Any]]:
+        """The field of the model file."""
+        return [{"language": language, "size": size} for language, size in self.kinds.vocabularies]
 
     def architecture(self) -> Dict[str, Any]:
         """The sections from `encoder` to `prompt`, null where the model has none."""
@@ -45,13 +50,21 @@ class Resolved:
         for path, value in _leaves(sections, ""):
             reason = self._assumption(path)
             yield f"{path}: {_shown(value)}" + (f"  (assumed: {reason})" if reason else "")
-        special = [self.units[i] for i in self.special_tokens()]
-        if special:
-            yield f"special_tokens: {_summary(special)}"
+        yield from self._special_lines()
         if self.weights.left_out:
             yield f"left out: {_summary(self.weights.left_out)}"
         for note in self.notes:
             yield f"note: {note}"
+
+    def _special_lines(self) -> Iterator[str]:
+        special: Dict[str, List[str]] = {}
+        for token in self.special_tokens():
+            special.setdefault(token["kind"], []).append(self.units[token["id"]])
+        for kind, names in special.items():
+            yield f"special_tokens, {kind}: {_summary(names)}"
+        if self.kinds.vocabularies:
+            yield "vocabularies: " + ", ".join(f"{language} ({size})"
+                                               for language, size in self.kinds.vocabularies)
 
     def _assumption(self, path: str) -> Optional[str]:
         """The reason given for the field, or for an object that it is in."""
@@ -68,26 +81,34 @@ def streaming(chunk_size: int, left_context: int,
     return {"chunk_size": chunk_size, "left_context": left_context, "only": only}
 
 
+def convolution_field(encoder: Dict[str, Any]) -> str:
+    """The field of the `encoder` section that holds the type of its convolutions."""
+    return "branches" if encoder["type"] == "branchformer" else "convolution"
+
+
 def choose_dynamic_chunk(resolved: Resolved) -> None:
     """Makes a symmetric convolution end at the chunk, so that the model can stream."""
-    convolution = resolved.encoder["convolution"]
+    name = convolution_field(resolved.encoder)
+    convolution = resolved.encoder[name]
     if convolution is None or convolution["type"] != "symmetric":
         kind = "none" if convolution is None else convolution["type"]
         raise ConversionError(f"--convolution=dynamic_chunk is for models with a symmetric "
                               f"convolution, this one's is {kind}")
     _check_position(resolved, "--convolution=dynamic_chunk")
     convolution["type"] = "dynamic_chunk"
-    resolved.assumed["encoder.convolution.type"] = "--convolution=dynamic_chunk"
+    resolved.assumed[f"encoder.{name}.type"] = "--convolution=dynamic_chunk"
 
 
 def choose_running_normalization(resolved: Resolved) -> None:
     """Replaces statistics of the whole utterance by statistics of the frames so far."""
     kind = resolved.encoder["normalization"]["type"]
-    if kind != "utterance":
+    if kind not in UTTERANCE_TYPES:
         raise ConversionError(f"--normalization=running is for models that normalise over the "
                               f"utterance, this one's normalization is {kind}")
     _check_position(resolved, "--normalization=running")
-    resolved.encoder["normalization"]["type"] = "running"
+    resolved.encoder["normalization"]["type"] = next(
+        running for running, deviation in RUNNING_TYPES.items()
+        if deviation == UTTERANCE_TYPES[kind])
     resolved.assumed["encoder.normalization.type"] = "--normalization=running"
 
 
@@ -101,9 +122,9 @@ def _check_position(resolved: Resolved, choice: str) -> None:
 
 def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:
     """Whether the architecture cannot be computed chunk by chunk."""
-    convolution = encoder["convolution"]
+    convolution = encoder[convolution_field(encoder)]
     return ((convolution is not None and convolution["type"] == "symmetric")
-            or encoder["normalization"]["type"] == "utterance"
+            or encoder["normalization"]["type"] in UTTERANCE_TYPES
             or encoder["position"]["scheme"] in _OF_WHOLE_UTTERANCES)
 
 
@@ -114,7 +135,7 @@ def recommend_chunks(resolved: Resolved) -> None:
     """
     section, encoder = resolved.streaming, resolved.encoder
     if needs_whole_utterance(encoder):
-        other = ("--normalization=running" if encoder["normalization"]["type"] == "utterance"
+        other = ("--normalization=running" if encoder["normalization"]["type"] in UTTERANCE_TYPES
                  else "--convolution=dynamic_chunk")
         resolved.notes.append(f"the model still needs the whole utterance, without {other}")
     elif section["chunk_size"] == -1:

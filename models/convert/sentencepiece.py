@@ -5,6 +5,7 @@ is a piece, repeated. Of a piece, field 1 is the text, 3 the type (1 normal, 2 u
 4 user-defined, 5 unused, 6 byte).
 """
 
+import dataclasses
 from typing import Iterator, List, Tuple, Union
 
 from models.convert.errors import ConversionError
@@ -14,28 +15,27 @@ _CONTROL_PIECE = 3
 _BYTE_PIECE = 6
 
 
-def read_pieces(data: bytes, source: str) -> List[str]:
+@dataclasses.dataclass
+class Pieces:
+    """The pieces of a model, and the ids of those that stand for something else than their text."""
+
+    texts: List[str]
+    control: List[int]  # decoded to nothing
+    bytes: List[int]  # such as <0xE4>, several of which form one character
+
+
+def read_pieces(data: bytes, source: str) -> Pieces:
     """The pieces in order of their ids.
-
-    Raises:
-        ConversionError: not a SentencePiece model, or a model with byte pieces, several of which
-            form one character.
-    """
-    pieces = _typed_pieces(data, source)
-    for i, (piece, kind) in enumerate(pieces):
-        if kind == _BYTE_PIECE:
-            raise ConversionError(f"{source}: piece {i} ({piece}) stands for a byte; byte pieces "
-                                  "are not supported")
-    return [piece for piece, _ in pieces]
-
-
-def control_pieces(data: bytes, source: str) -> List[str]:
-    """The pieces that SentencePiece decodes to nothing.
 
     Raises:
         ConversionError: not a SentencePiece model.
     """
-    return [piece for piece, kind in _typed_pieces(data, source) if kind == _CONTROL_PIECE]
+    pieces = _typed_pieces(data, source)
+
+    def of_kind(wanted: int) -> List[int]:
+        return [i for i, (_, kind) in enumerate(pieces) if kind == wanted]
+
+    return Pieces([piece for piece, _ in pieces], of_kind(_CONTROL_PIECE), of_kind(_BYTE_PIECE))
 
 
 def _typed_pieces(data: bytes, source: str) -> List[Tuple[str, int]]:

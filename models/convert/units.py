@@ -53,8 +53,12 @@ def from_words(tokens: Sequence[str]) -> List[str]:
             for token in tokens]
 
 
-def to_units(tokens: Sequence[str], source: str) -> List[str]:
-    """The tokens of units.txt: word boundaries for spaces, other tokens unchanged."""
+def to_units(tokens: Sequence[str], source: str, sizes: Sequence[int] = ()) -> List[str]:
+    """The tokens of units.txt: word boundaries for spaces, other tokens unchanged.
+
+    Args:
+        sizes: of vocabularies that are joined, which may have equal tokens.
+    """
     units: List[str] = []
     for i, token in enumerate(tokens):
         if not isinstance(token, str):
@@ -64,12 +68,19 @@ def to_units(tokens: Sequence[str], source: str) -> List[str]:
             raise ConversionError(f"{source}: token {i} is {token!r}, expected a symbol without "
                                   "white space")
         units.append(unit)
+    begin = 0
+    for size in (*sizes, len(units)):  # the last ones are of no such vocabulary
+        _check_distinct(units[begin:begin + size], begin, source)
+        begin += size
+    return units
+
+
+def _check_distinct(units: Sequence[str], begin: int, source: str) -> None:
     seen = {}
-    for i, unit in enumerate(units):
+    for i, unit in enumerate(units, begin):
         if unit in seen:
             raise ConversionError(f"{source}: tokens {seen[unit]} and {i} both are {unit!r}")
         seen[unit] = i
-    return units
 
 
 def _text(data: bytes, source: str) -> str:

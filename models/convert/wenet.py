@@ -10,20 +10,19 @@ import dataclasses
 import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
-import torch
 from torch import Tensor
 
-from models.convert import units, wenet_transducer
+from models.convert import branchformers, units, wenet_transducer
 from models.convert.attention_decoder import DecoderOptions, read_decoder, take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
-from models.convert.resolved import Resolved, streaming
+from models.convert.resolved import Resolved, convolution_field, streaming
 from models.convert.settings import Settings, read_yaml
 from models.convert.transducers import add_lstm_biases
 from models.convert.wenet_features import Statistics, read_features, read_statistics
-from models.convert.wenet_position import position_scheme, read_position
+from models.convert.wenet_position import check_sinusoids, position_scheme, read_position
 from models.convert.weights import read_weights
 
 _PARAMETER = r"(weight|bias)"
@@ -33,7 +32,7 @@ ENCODER_RULES: List[Rule] = [
     (r"(encoder\.global_cmvn\.(?:mean|istd))", r"\1"),
     (rf"(encoder\.embed\.(?:conv\.[024]|out\.[01])\.){_PARAMETER}", r"\1\2"),
     (rf"encoder\.embed\.linear\.{_PARAMETER}", r"encoder.embed.out.0.\1"),
-    (r"encoder\.embed\.pos_enc\.pe", None),  # checked by _check_sinusoids
+    (r"encoder\.embed\.pos_enc\.pe", None),  # checked by check_sinusoids
     (rf"{_LAYER}((?:norm_ff_macaron|norm_mha|norm_conv|norm_ff|norm_final)\.){_PARAMETER}",
      r"\1\2\3"),
     (rf"{_LAYER}norm1\.{_PARAMETER}", r"\1norm_mha.\2"),
@@ -46,6 +45,7 @@ ENCODER_RULES: List[Rule] = [
     (rf"{_LAYER}(conv_module\.norm\.running_(?:mean|var))", r"\1\2"),
     (rf"{_LAYER}conv_module\.norm\.num_batches_tracked", None),
     (rf"{_LAYER}concat_linear\.{_PARAMETER}", None),  # v1; used with concat_after only
+    *branchformers.RULES,
     (rf"(encoder\.after_norm\.){_PARAMETER}", r"\1\2"),
 ]
 _CTC_RULE: Rule = (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2")
@@ -150,7 +150,7 @@ def resolve_encoder(name: str, options: EncoderOptions, folder: Folder, renamed:
 
 def _read_checked_weights(folder: Folder, name: str) -> Dict[str, Tensor]:
     weights = read_weights(folder.open(name, "the weights"), folder.where(name))
-    _check_sinusoids(weights, folder.where(name))
+    check_sinusoids(weights, folder.where(name))
     return weights
 
 
@@ -205,9 +205,11 @@ def _is_v1(renamed: Renamed) -> bool:
 
 def _encoder(config: Settings) -> Tuple[Dict[str, Any], Tuple[str, str], Optional[float]]:
     """The `encoder` section as far as the options tell, the positions, the stated epsilon."""
-    kind = config.choice("encoder", "conformer", {"conformer": "conformer",
-                                                  "transformer": "transformer"}, "encoder.type")
+    kind = config.choice("encoder", "conformer", {
+        name: name for name in ("conformer", "transformer", *branchformers.KINDS)}, "encoder.type")
     conf = config.section("encoder_conf")
+    if kind in branchformers.KINDS:
+        return _branchformer(conf, branchformers.KINDS[kind])
     conformer = kind == "conformer"
     positions = read_position(conf, conformer)
     subsampling = dict(conf.choice("input_layer", "conv2d", _SUBSAMPLING,
@@ -237,19 +239,60 @@ def _encoder(config: Settings) -> Tuple[Dict[str, Any], Tuple[str, str], Optiona
     norm_eps = conf.take("norm_eps", 1e-5) if conf.states("norm_eps") else None
     conf.require("concat_after", False)
     conf.require("positionwise_conv_kernel_size", 1)
-    conf.require("layer_norm_type", "layer_norm")
-    conf.require("mlp_type", "position_wise_feed_forward")
     conf.require("conv_inner_factor", 2)
-    conf.require("n_kv_head", None, encoder["num_heads"])
-    conf.require("head_dim", None, encoder["model_dim"] // encoder["num_heads"])
-    conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate",
-                "gradient_checkpointing", "use_sdpa", "query_bias", "key_bias", "value_bias",
-                "conv_bias", "mlp_bias", "n_expert", "n_expert_activated", "final_norm")
+    _check_usual_parts(conf, encoder)
+    conf.ignore("final_norm")
     # Without meaning for a Transformer, a model without convolution, or whole utterances.
     conf.ignore("static_chunk_size", "use_dynamic_chunk", "use_dynamic_left_chunk", "causal",
                 "cnn_module_kernel", "cnn_module_norm", "conv_norm_eps", "use_cnn_module",
                 "macaron_style")
     return encoder, positions, norm_eps
+
+
+def _branchformer(conf: Settings, enhanced: bool
+                  ) -> Tuple[Dict[str, Any], Tuple[str, str], Optional[float]]:
+    """As `_encoder`. enhanced: an E-Branchformer."""
+    positions = read_position(conf, True)
+    causal = conf.take("causal", False, "encoder.branches.type")
+    activation = conf.choice("activation_type", "swish",
+                             {name: name for name in ("swish", "relu", "gelu")},
+                             "encoder.feed_forward.activation")
+    macaron = enhanced and conf.take("macaron_style", True, "encoder.feed_forward.macaron")
+    feed_forward_dim, feed_forward = branchformers.read_feed_forward(
+        conf, enhanced and conf.take("use_ffn", True), macaron, activation)
+    encoder = {
+        "type": "branchformer",
+        "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
+        "num_layers": conf.size("num_blocks", 12, "encoder.num_layers"),
+        "num_heads": conf.size("attention_heads", 4, "encoder.num_heads"),
+        "feed_forward_dim": feed_forward_dim,
+        "subsampling": dict(conf.choice("input_layer", "conv2d", _SUBSAMPLING,
+                                        "encoder.subsampling.type")),
+        "scale_input": positions[0] != "no_pos",
+        "position": None,
+        "attention_bias": None,
+        "feed_forward": feed_forward,
+        "branches": branchformers.read_branches(conf, enhanced,
+                                                "causal" if causal else "symmetric"),
+        "after_norm": True,
+        "layer_norm_eps": None,
+    }
+    conf.require("norm_eps", 1e-5)  # of the last norm only, those of the layers have 1e-5
+    _check_usual_parts(conf, encoder)
+    conf.ignore("stochastic_depth_rate", "static_chunk_size", "use_dynamic_chunk",
+                "use_dynamic_left_chunk")
+    return encoder, positions, None
+
+
+def _check_usual_parts(conf: Settings, encoder: Dict[str, Any]) -> None:
+    """Rejects parts of other kinds; names what training or the weights tell."""
+    conf.require("layer_norm_type", "layer_norm")
+    conf.require("mlp_type", "position_wise_feed_forward")
+    conf.require("n_kv_head", None, encoder["num_heads"])
+    conf.require("head_dim", None, encoder["model_dim"] // encoder["num_heads"])
+    conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate",
+                "gradient_checkpointing", "use_sdpa", "query_bias", "key_bias", "value_bias",
+                "conv_bias", "mlp_bias", "n_expert", "n_expert_activated")
 
 
 def _convolution(conf: Settings, activation: str) -> Optional[Dict[str, Any]]:
@@ -277,13 +320,14 @@ def _complete(options: EncoderOptions, renamed: Renamed, assumed: Dict[str, str]
     if not encoder["after_norm"]:
         for parameter in ("weight", "bias"):  # present, but not used
             renamed.tensors.pop(f"encoder.after_norm.{parameter}", None)
-    if encoder["convolution"] is not None:
+    if encoder.get("convolution") is not None:
         encoder["convolution"]["bias"] = renamed.layer_has("conv_module.pointwise_conv1.bias")
     encoder["position"] = position_scheme(*options.positions, renamed, choices)
     encoder["attention_bias"] = {part: renamed.layer_has(f"self_attn.linear_{letter}.bias")
                                  for part, letter in (("query", "q"), ("key", "k"), ("value", "v"),
                                                       ("out", "out"))}
-    encoder["feed_forward"]["bias"] = renamed.layer_has("feed_forward.w_1.bias")
+    if encoder["feed_forward"] is not None:
+        encoder["feed_forward"]["bias"] = renamed.layer_has("feed_forward.w_1.bias")
     encoder["layer_norm_eps"] = _layer_norm_eps(options.norm_eps, renamed, assumed,
                                                 choices.layer_norm_eps)
     if encoder["subsampling"]["type"] == "linear" and options.norm_eps is not None \
@@ -313,21 +357,6 @@ def _check_layers(num_layers: int, renamed: Renamed) -> None:
     if found != num_layers:
         raise ConversionError(f"the weights have {found} encoder layers, train.yaml says "
                               f"num_blocks {num_layers}")
-
-
-def _check_sinusoids(weights: Dict[str, Tensor], source: str) -> None:
-    """Checks that a table of positions in the weights (v3) holds the standard sinusoids."""
-    table = weights.get("encoder.embed.pos_enc.pe")
-    if table is None:
-        return
-    if table.dim() != 3 or table.size(2) % 2 != 0:
-        raise ConversionError(f"{source}: encoder.embed.pos_enc.pe has shape {tuple(table.shape)}")
-    frames = torch.arange(table.size(1), dtype=torch.float64).unsqueeze(1)
-    exponents = torch.arange(0, table.size(2), 2, dtype=torch.float64) / table.size(2)
-    angles = frames * torch.pow(10000.0, -exponents)
-    if (table[0, :, 0::2] - angles.sin()).abs().max() > 5e-3 \
-            or (table[0, :, 1::2] - angles.cos()).abs().max() > 5e-3:
-        raise ConversionError(f"{source}: encoder.embed.pos_enc.pe is not the table of sinusoids")
 
 
 def _units(config: Settings, folder: Folder) -> Tuple[List[str], int]:
@@ -363,7 +392,7 @@ def _units(config: Settings, folder: Folder) -> Tuple[List[str], int]:
 def _streaming(config: Settings, encoder: Dict[str, Any]) -> Dict[str, Any]:
     """Chunks of 16 for a model trained with dynamic chunks, otherwise those of its training."""
     conf = config.section("encoder_conf")
-    convolution = encoder["convolution"]
+    convolution = encoder[convolution_field(encoder)]
     if convolution is not None and convolution["type"] == "symmetric":
         return streaming(-1, -1)
     if conf.take("use_dynamic_chunk", False, "streaming"):

@@ -3,6 +3,7 @@
 from typing import Any, Dict, Optional, Tuple
 
 import torch
+from torch import Tensor
 
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
@@ -82,3 +83,18 @@ def _fold_content_bias(renamed: Renamed) -> None:
         renamed.origin.setdefault(bias, renamed.origin[ours])
         for unused in ("pos_bias_v", "linear_pos.weight"):
             renamed.tensors.pop(attention + unused, None)
+
+
+def check_sinusoids(weights: Dict[str, Tensor], source: str) -> None:
+    """Checks that a table of positions in the weights (v3) holds the standard sinusoids."""
+    table = weights.get("encoder.embed.pos_enc.pe")
+    if table is None:
+        return
+    if table.dim() != 3 or table.size(2) % 2 != 0:
+        raise ConversionError(f"{source}: encoder.embed.pos_enc.pe has shape {tuple(table.shape)}")
+    frames = torch.arange(table.size(1), dtype=torch.float64).unsqueeze(1)
+    exponents = torch.arange(0, table.size(2), 2, dtype=torch.float64) / table.size(2)
+    angles = frames * torch.pow(10000.0, -exponents)
+    if (table[0, :, 0::2] - angles.sin()).abs().max() > 5e-3 \
+            or (table[0, :, 1::2] - angles.cos()).abs().max() > 5e-3:
+        raise ConversionError(f"{source}: encoder.embed.pos_enc.pe is not the table of sinusoids")

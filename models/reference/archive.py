@@ -15,8 +15,8 @@ from models.reference.model import HEADS, ModelConfig, SpeechModel
 from models.reference.shapes import model_without_weights
 
 FORMAT = "runnel-model"
-FORMAT_VERSION = 4
-OLDER_VERSIONS = (2, 3)  # read, not written
+FORMAT_VERSION = 5
+OLDER_VERSIONS = (2, 3, 4)  # read, not written
 WORD_BOUNDARY = "\u2581"
 
 
@@ -64,13 +64,15 @@ def _changed(section: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]
 
 
 def model_config(name: str, config: ModelConfig, features: Dict[str, Any],
-                 streaming: Dict[str, Any], special_tokens: Sequence[int] = ()) -> Dict[str, Any]:
+                 streaming: Dict[str, Any], special_tokens: Sequence[Dict[str, Any]] = (),
+                 vocabularies: Sequence[Dict[str, Any]] = ()) -> Dict[str, Any]:
     """The content of runnel.json.
 
     Args:
         features: from `fbank_section` or `mel_spectrogram_section`.
         streaming: fields of that section; missing ones get the values below (no limit).
-        special_tokens: the ids of the tokens that are not text, except the blank.
+        special_tokens: the tokens that stand for something else than their names, as in the file.
+        vocabularies: of the languages of a vocabulary that is made of several, as in the file.
 
     Raises:
         ValueError: a streaming field is unknown or contradicts the model.
@@ -84,11 +86,8 @@ def model_config(name: str, config: ModelConfig, features: Dict[str, Any],
     _check_streaming(section, config.encoder)
     return {"format": FORMAT, "format_version": FORMAT_VERSION, "name": name,
             "features": features, **config.to_json(),
-            "special_tokens": _special_tokens(special_tokens), "streaming": section}
-
-
-def _special_tokens(ids: Sequence[int]) -> List[Dict[str, Any]]:
-    return [{"id": i, "kind": "hidden"} for i in ids]
+            "special_tokens": list(special_tokens), "vocabularies": list(vocabularies),
+            "streaming": section}
 
 
 def _check_streaming(section: Dict[str, Any], config: ConformerConfig) -> None:
@@ -191,10 +190,15 @@ def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], Lis
     if version not in (*OLDER_VERSIONS, FORMAT_VERSION):
         raise ValueError(f"{path}: format_version is {version!r}, expected {FORMAT_VERSION!r}")
     units = [line.rsplit(" ", 1)[0] for line in texts["units.txt"].splitlines()]
-    if version in OLDER_VERSIONS:  # version 2: a CTC model
-        heads = {name: config.get(name) for name in HEADS}
-        blank_id = (heads["ctc"] or heads["transducer"])["blank_id"]
-        special = [i for i in tags(units) if i != blank_id]
-        config = {**config, "format_version": FORMAT_VERSION, **heads,
-                  "special_tokens": _special_tokens(special)}
+    if version in OLDER_VERSIONS:
+        config = _as_present_version(config, units)
     return module, config, units
+
+
+def _as_present_version(config: Dict[str, Any], units: Sequence[str]) -> Dict[str, Any]:
+    """The sections of an older file."""
+    heads = {name: config.get(name) for name in HEADS}  # version 2: a CTC model
+    blank_id = (heads["ctc"] or heads["transducer"])["blank_id"]
+    special = [{"id": i, "kind": "hidden"} for i in tags(units) if i != blank_id]
+    return {**config, "format_version": FORMAT_VERSION, **heads,
+            "special_tokens": config.get("special_tokens", special), "vocabularies": []}

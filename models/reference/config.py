@@ -6,10 +6,11 @@ from typing import Any, Dict, Optional
 
 from models.reference import normalization, subsampling
 from models.reference.attention import AttentionBias
+from models.reference.branches import BranchesConfig
 from models.reference.convolution import ConvolutionConfig
 from models.reference.feed_forward import FeedForwardConfig
-from models.reference.fields import (check_at_least, check_fields, check_positive, check_type,
-                                     read_kind, read_object, without_absent)
+from models.reference.fields import (check_at_least, check_choice, check_fields, check_positive,
+                                     check_type, read_kind, read_object, without_absent)
 from models.reference.normalization import NormalizationConfig
 from models.reference.positions import (SCHEMES, make_options, options_from_json, options_to_json,
                                         scheme_name)
@@ -24,21 +25,38 @@ class ConformerConfig:
     model_dim: int  # d, width of the residual stream
     num_layers: int
     num_heads: int  # must divide model_dim
-    feed_forward_dim: int
-    convolution: Optional[ConvolutionConfig]  # None: a Transformer
+    feed_forward_dim: int  # 0: no feed-forward modules (Branchformer only)
+    convolution: Optional[ConvolutionConfig]  # None: a Transformer or Branchformer
     normalization: NormalizationConfig = NormalizationConfig()
     subsampling: SubsamplingConfig = SubsamplingConfig()
     scale_input: bool = True  # multiply the subsampled input by sqrt(model_dim)
     position: Any = dataclasses.field(default_factory=lambda: make_options("chunk_rpe"))
     attention_bias: AttentionBias = AttentionBias()
-    feed_forward: FeedForwardConfig = FeedForwardConfig()
+    feed_forward: Optional[FeedForwardConfig] = FeedForwardConfig()
+    # "reworked_conformer" (icefall): modules have no norms, a BasicNorm ends each layer, and the
+    # feed-forward modules are added whole. It has none of the three fields below.
+    # "branchformer": it has `branches`.
+    type: str = "conformer"
     norm_first: bool = True  # x + f(norm(x)); false: norm(x + f(x))
     after_norm: bool = True  # a layer norm after the last layer
     layer_norm_eps: float = 1e-5
+    branches: Optional[BranchesConfig] = None  # a Branchformer, which has no `convolution`
 
     def __post_init__(self) -> None:
-        for name in ("input_dim", "model_dim", "num_layers", "num_heads", "feed_forward_dim"):
+        check_choice("type", self.type, TYPES)
+        if (self.type == "branchformer") != (self.branches is not None):
+            raise ValueError(f"the type is {self.type}; a branchformer, and no other, has branches")
+        for name in ("input_dim", "model_dim", "num_layers", "num_heads"):
             check_at_least(name, getattr(self, name), 1)
+        if self.feed_forward is not None:
+            check_at_least("feed_forward_dim", self.feed_forward_dim, 1)
+        elif self.branches is None:
+            raise ValueError("feed_forward is None, which a Branchformer only may have")
+        elif self.feed_forward_dim != 0:
+            raise ValueError(f"feed_forward_dim is {self.feed_forward_dim}, expected 0 where "
+                             "feed_forward is null")
+        if self.branches is not None and (self.convolution is not None or not self.norm_first):
+            raise ValueError("a Branchformer has no convolution module, and its norms come first")
         if self.model_dim % self.num_heads != 0:
             raise ValueError(f"num_heads {self.num_heads} does not divide model_dim "
                              f"{self.model_dim}")
@@ -50,28 +68,33 @@ class ConformerConfig:
         check_positive("layer_norm_eps", self.layer_norm_eps)
         scheme_name(self.position)
 
+    @property
+    def is_reworked(self) -> bool:
+        """Whether the layers are those of icefall's reworked Conformer."""
+        return self.type == "reworked_conformer"
+
     def needs_whole_utterance(self) -> str:
         """The part of this model that cannot be computed chunk by chunk; empty if there is none."""
         if SCHEMES[scheme_name(self.position)].whole_utterance:
             return f"position scheme {scheme_name(self.position)}"
-        if self.convolution is not None and self.convolution.type == "symmetric":
+        convolutions = self.convolution if self.branches is None else self.branches
+        if convolutions is not None and convolutions.type == "symmetric":
             return "convolution type symmetric"
-        if self.normalization.type == "utterance":
-            return "normalization type utterance"
+        if self.normalization.type in normalization.UTTERANCE_TYPES:
+            return f"normalization type {self.normalization.type}"
         return ""
 
     def to_json(self) -> Dict[str, Any]:
         """The `encoder` section of runnel.json."""
-        convolution = self.convolution
         return {
-            "type": "conformer",
-            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
+            "type": self.type,
+            **{name: getattr(self, name) for name in _plain_fields(self.type)},
             "normalization": without_absent(dataclasses.asdict(self.normalization)),
             "subsampling": without_absent(dataclasses.asdict(self.subsampling)),
             "position": options_to_json(self.position),
             "attention_bias": dataclasses.asdict(self.attention_bias),
-            "feed_forward": dataclasses.asdict(self.feed_forward),
-            "convolution": None if convolution is None else dataclasses.asdict(convolution),
+            "feed_forward": _as_dict(self.feed_forward),
+            _layer_field(self.type): _as_dict(getattr(self, _layer_field(self.type))),
         }
 
     @staticmethod
@@ -81,41 +104,65 @@ class ConformerConfig:
         Raises:
             ValueError: one line naming the field, what was expected and what came.
         """
-        check_fields(encoder, ["type", *_PLAIN_FIELDS, *_OBJECT_FIELDS], "encoder")
-        if encoder["type"] != "conformer":
-            raise ValueError(f"encoder.type is {encoder['type']!r}, expected 'conformer'")
-        for name, kind in _PLAIN_FIELDS.items():
-            check_type(encoder[name], kind, f"encoder.{name}")
-        convolution = encoder["convolution"]
+        kind = read_kind(encoder, "type", TYPES, "encoder")
+        plain = _plain_fields(kind)
+        check_fields(encoder, ["type", *plain, *_OBJECT_FIELDS, _layer_field(kind)], "encoder")
+        for name, type_ in plain.items():
+            check_type(encoder[name], type_, f"encoder.{name}")
+        is_branchformer = kind == "branchformer"
         try:
             return ConformerConfig(
-                **{name: encoder[name] for name in _PLAIN_FIELDS},
+                type=kind, **{name: encoder[name] for name in plain},
                 normalization=_normalization(encoder["normalization"]),
                 subsampling=_subsampling(encoder["subsampling"]),
                 position=options_from_json(encoder["position"], "encoder.position"),
                 attention_bias=read_object(AttentionBias, encoder["attention_bias"],
                                            "encoder.attention_bias"),
-                feed_forward=read_object(FeedForwardConfig, encoder["feed_forward"],
-                                         "encoder.feed_forward"),
-                convolution=None if convolution is None else read_object(
-                    ConvolutionConfig, convolution, "encoder.convolution"))
+                feed_forward=_read_optional(FeedForwardConfig, encoder, "feed_forward",
+                                            is_branchformer),
+                convolution=None if is_branchformer else _read_optional(
+                    ConvolutionConfig, encoder, "convolution", True),
+                branches=_read_optional(BranchesConfig, encoder, "branches", False)
+                if is_branchformer else None)
         except ValueError as error:
             message = str(error)
             raise ValueError(message if message.startswith("encoder.")
                              else f"encoder: {message}") from None
 
 
+TYPES = ("conformer", "reworked_conformer", "branchformer")
 _PLAIN_FIELDS = {"input_dim": int, "model_dim": int, "num_layers": int, "num_heads": int,
-                 "feed_forward_dim": int, "scale_input": bool, "norm_first": bool,
-                 "after_norm": bool, "layer_norm_eps": float}
-_OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", "feed_forward",
-                  "convolution")
+                 "feed_forward_dim": int, "scale_input": bool}
+_LAYER_NORM_FIELDS = {"norm_first": bool, "after_norm": bool, "layer_norm_eps": float}
+_OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", "feed_forward")
+
+
+def _layer_field(kind: str) -> str:
+    """The object that an encoder of this type has for its layers."""
+    return "branches" if kind == "branchformer" else "convolution"
+
+
+def _as_dict(part: Any) -> Optional[Dict[str, Any]]:
+    return None if part is None else dataclasses.asdict(part)
+
+
+def _read_optional(cls: Any, encoder: Dict[str, Any], name: str, may_be_null: bool) -> Any:
+    if may_be_null and encoder[name] is None:
+        return None
+    return read_object(cls, encoder[name], f"encoder.{name}")
+
+
+def _plain_fields(kind: str) -> Dict[str, Any]:
+    """The fields of an encoder of this type that are no objects, and their types."""
+    absent = {"reworked_conformer": tuple(_LAYER_NORM_FIELDS), "branchformer": ("norm_first",)}
+    return {**_PLAIN_FIELDS, **{name: type_ for name, type_ in _LAYER_NORM_FIELDS.items()
+                                if name not in absent.get(kind, ())}}
 
 
 def _normalization(value: Any) -> NormalizationConfig:
     where = "encoder.normalization"
     kind = read_kind(value, "type", normalization.TYPES, where)
-    fields = {"epsilon": float} if kind in normalization.STATISTICS_TYPES else {}
+    fields = {"epsilon": float} if kind in normalization.EPSILON_TYPES else {}
     return _construct(NormalizationConfig, value, fields, where)
 
 

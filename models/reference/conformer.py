@@ -11,13 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from models.reference.attention import chunk_mask
+from models.reference.basic_norm import BasicNorm
+from models.reference.branchformer import BranchformerLayer
 from models.reference.config import ConformerConfig
 from models.reference.convolution import Convolution
 from models.reference.feed_forward import FeedForward
 from models.reference.normalization import GlobalCmvn
 from models.reference.positions import SCHEMES, scheme_name
 from models.reference.positions.relative_key_value import shared_vectors
-from models.reference.residual_norm import ResidualNorm
+from models.reference.residual_norm import NoNorm, ResidualNorm
 from models.reference.subsampling import Subsampling
 
 
@@ -28,15 +30,18 @@ class ConformerLayer(nn.Module):
         super().__init__()
         dim = config.model_dim
 
-        def norm() -> ResidualNorm:
+        def norm() -> nn.Module:
+            if config.is_reworked:
+                return NoNorm()
             return ResidualNorm(dim, config.layer_norm_eps, config.norm_first)
 
         def feed_forward() -> FeedForward:
             return FeedForward(dim, config.feed_forward_dim, config.feed_forward, dropout)
 
+        assert config.feed_forward is not None
         macaron, convolution = config.feed_forward.macaron, config.convolution
         attention = SCHEMES[scheme_name(config.position)].attention
-        self.feed_forward_scale = 0.5 if macaron else 1.0
+        self.feed_forward_scale = 0.5 if macaron and not config.is_reworked else 1.0
         self.norm_ff_macaron = norm() if macaron else None
         self.feed_forward_macaron = feed_forward() if macaron else None
         self.norm_mha = norm()
@@ -46,14 +51,15 @@ class ConformerLayer(nn.Module):
         self.conv_module = Convolution(dim, convolution) if convolution else None
         self.norm_ff = norm()
         self.feed_forward = feed_forward()
-        self.norm_final = nn.LayerNorm(dim, config.layer_norm_eps) if convolution else None
+        self.norm_final = (BasicNorm() if config.is_reworked
+                           else nn.LayerNorm(dim, config.layer_norm_eps) if convolution else None)
         self.dropout = nn.Dropout(dropout)
 
     def initial_cnn_cache(self, batch: int) -> Tensor:
         """(B, d, left frames of the convolution)."""
         if self.conv_module is not None:
             return self.conv_module.initial_cache(batch)
-        weight = self.norm_mha.weight
+        weight = self.self_attn.linear_out.weight
         return torch.zeros(batch, weight.size(0), 0, dtype=weight.dtype, device=weight.device)
 
     def forward(self, x: Tensor, tables: List[Tensor], visible: Tensor, present: Tensor,
@@ -95,10 +101,10 @@ class ConformerEncoder(nn.Module):
         vectors = shared_vectors(config.position, config.model_dim // config.num_heads)
         self.register_parameter("relative_keys", vectors.get("relative_keys"))
         self.register_parameter("relative_values", vectors.get("relative_values"))
-        self.encoders = nn.ModuleList(
-            [ConformerLayer(config, dropout) for _ in range(config.num_layers)])
+        layer = ConformerLayer if config.branches is None else BranchformerLayer
+        self.encoders = nn.ModuleList([layer(config, dropout) for _ in range(config.num_layers)])
         self.after_norm = (nn.LayerNorm(config.model_dim, config.layer_norm_eps)
-                           if config.after_norm else None)
+                           if config.after_norm and not config.is_reworked else None)
         self.dropout = nn.Dropout(dropout)
 
     def subsample(self, features: Tensor, lengths: Tensor, offset: int,
@@ -120,7 +126,10 @@ class ConformerEncoder(nn.Module):
         return self.positions(num_queries, num_keys, offset, shared, like)
 
     def initial_caches(self) -> Tuple[Tensor, Tensor]:
-        """att_cache (L, H, 0, 2 d_k) and cnn_cache (L, 1, d, left frames) before a stream."""
+        """att_cache (L, H, 0, 2 d_k) and cnn_cache (L, 1, d, left frames) before a stream.
+
+        The cnn_cache of a Branchformer is (L, 1, values, 1).
+        """
         cnn_caches: List[Tensor] = []
         for layer in self.encoders:
             cnn_caches.append(layer.initial_cnn_cache(1))
@@ -166,8 +175,8 @@ class ConformerEncoder(nn.Module):
                 the last one that the chunk reads, or to the end of the stream if `last`.
             offset: first encoder frame of the chunk. last: no feature frames follow.
             left_context: encoder frames to keep in att_cache, -1 for all.
-            att_cache: (L, H, M', 2 d_k), cnn_cache: (L, 1, d, left frames); at the start of
-                a stream those of `initial_caches`.
+            att_cache: (L, H, M', 2 d_k), cnn_cache; at the start of a stream those of
+                `initial_caches`.
 
         Returns:
             (1, C, d), C possibly 0, and the two caches for the next chunk.

@@ -1,33 +1,28 @@
 """The gated depthwise convolution module (Gulati et al. 2020, section 2.2) with its cache."""
 
 import dataclasses
-from typing import Tuple
+from typing import Optional, Tuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.reference.depthwise import TYPES, DepthwiseConvolution, left_frames_of
 from models.reference.feed_forward import ACTIVATIONS, activate
 from models.reference.fields import check_at_least, check_choice, check_positive
 
-TYPES = ("causal", "symmetric", "dynamic_chunk")
-NORMS = ("layer_norm", "batch_norm")
+NORMS = ("none", "layer_norm", "batch_norm")
 LEFT_PADDINGS = ("zero", "gated_zero")
 
 
 @dataclasses.dataclass(frozen=True)
 class ConvolutionConfig:
-    """The `convolution` object of a model file.
-
-    causal: frame t reads t - K + 1 .. t. symmetric: t - (K-1)//2 .. t + K - 1 - (K-1)//2, zeros
-    outside the utterance; needs the whole utterance. dynamic_chunk (SpeechBrain): as symmetric, but
-    frames after the end of the chunk count as zero.
-    """
+    """The `convolution` object of a model file; left_frames_of tells its types."""
 
     kernel_size: int  # K, encoder frames
     type: str = "causal"
     norm: str = "layer_norm"
-    norm_epsilon: float = 1e-5
+    norm_epsilon: Optional[float] = 1e-5  # None for the norm "none"
     activation: str = "swish"
     bias: bool = True  # of all three convolutions
     # Frames before the stream: zero after the gate, or (gated_zero, WeNet) before pointwise_conv1.
@@ -37,7 +32,11 @@ class ConvolutionConfig:
         check_choice("type", self.type, TYPES)
         check_at_least("kernel_size", self.kernel_size, 1)
         check_choice("norm", self.norm, NORMS)
-        check_positive("norm_epsilon", self.norm_epsilon)
+        if (self.norm_epsilon is None) != (self.norm == "none"):
+            raise ValueError(f"norm_epsilon is {self.norm_epsilon}, the norm {self.norm}; expected "
+                             "a number with a norm and null without one")
+        if self.norm_epsilon is not None:
+            check_positive("norm_epsilon", self.norm_epsilon)
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("left_padding", self.left_padding, LEFT_PADDINGS)
         if self.left_padding == "gated_zero" and self.type != "causal":
@@ -47,7 +46,7 @@ class ConvolutionConfig:
     @property
     def left_frames(self) -> int:
         """Number of frames before t that frame t reads; the length of the cache."""
-        return self.kernel_size - 1 if self.type == "causal" else (self.kernel_size - 1) // 2
+        return left_frames_of(self.type, self.kernel_size)
 
 
 class BatchNorm(nn.Module):
@@ -73,15 +72,15 @@ class Convolution(nn.Module):
     def __init__(self, model_dim: int, config: ConvolutionConfig) -> None:
         super().__init__()
         kernel, bias = config.kernel_size, config.bias
-        self.kernel_size = kernel
-        self.left_frames = config.left_frames
-        self.right_frames = kernel - 1 - config.left_frames
         self.activation = config.activation
         self.gated_zero = config.left_padding == "gated_zero"
         self.pointwise_conv1 = nn.Conv1d(model_dim, 2 * model_dim, 1, bias=bias)
-        self.depthwise_conv = nn.Conv1d(model_dim, model_dim, kernel, groups=model_dim, bias=bias)
-        norm = nn.LayerNorm if config.norm == "layer_norm" else BatchNorm
-        self.norm = norm(model_dim, config.norm_epsilon)
+        self.depthwise_conv = DepthwiseConvolution(model_dim, kernel, config.type, bias)
+        if config.norm_epsilon is None:
+            self.norm = nn.Identity()
+        else:
+            norm = nn.LayerNorm if config.norm == "layer_norm" else BatchNorm
+            self.norm = norm(model_dim, config.norm_epsilon)
         self.pointwise_conv2 = nn.Conv1d(model_dim, model_dim, 1, bias=bias)
 
     def initial_cache(self, batch: int) -> Tensor:
@@ -90,7 +89,7 @@ class Convolution(nn.Module):
         silence = torch.zeros(1, weight.size(0), 1, dtype=weight.dtype, device=weight.device)
         if self.gated_zero:
             silence = F.glu(self.pointwise_conv1(silence), dim=1)
-        return silence.expand(batch, -1, self.left_frames)
+        return silence.expand(batch, -1, self.depthwise_conv.left_frames)
 
     def forward(self, x: Tensor, cnn_cache: Tensor, present: Tensor,
                 chunk_size: int) -> Tuple[Tensor, Tensor]:
@@ -105,24 +104,7 @@ class Convolution(nn.Module):
             (B, T, d) and the next cnn_cache, same shape.
         """
         gated = F.glu(self.pointwise_conv1(x.transpose(1, 2)), dim=1)
-        if self.right_frames > 0:
-            gated = gated.masked_fill(torch.logical_not(present).unsqueeze(1), 0.0)
-        padded = torch.cat([cnn_cache, gated], 2)
-        filtered = self._depthwise(F.pad(padded, [0, self.right_frames]), chunk_size)
+        filtered, cnn_cache = self.depthwise_conv(gated, cnn_cache, present, chunk_size)
         y = activate(self.norm(filtered.transpose(1, 2)), self.activation)
         y = self.pointwise_conv2(y.transpose(1, 2)).transpose(1, 2)
-        return y, padded[:, :, padded.size(2) - cnn_cache.size(2):]
-
-    def _depthwise(self, padded: Tensor, chunk_size: int) -> Tensor:
-        """(B, d, left frames + T + right frames) -> (B, d, T)."""
-        num_frames = padded.size(2) - (self.kernel_size - 1)
-        if self.right_frames == 0 or chunk_size <= 0 or chunk_size >= num_frames:
-            return self.depthwise_conv(padded)
-        frames = torch.arange(num_frames, device=padded.device)
-        chunk_ends = (torch.div(frames, chunk_size, rounding_mode="floor") + 1) * chunk_size
-        taps = torch.arange(self.kernel_size, device=padded.device) - self.left_frames
-        in_chunk = frames.unsqueeze(1) + taps.unsqueeze(0) < chunk_ends.unsqueeze(1)  # (T, K)
-        windows = padded.unfold(2, self.kernel_size, 1) * in_chunk  # (B, d, T, K)
-        y = (windows * self.depthwise_conv.weight).sum(3)
-        bias = self.depthwise_conv.bias
-        return y if bias is None else y + bias.unsqueeze(1)
+        return y, cnn_cache

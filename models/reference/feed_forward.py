@@ -8,15 +8,17 @@ from torch import Tensor, nn
 
 from models.reference.fields import check_choice
 
-ACTIVATIONS = ("swish", "relu", "gelu")
-TRANSDUCER_ACTIVATIONS = ("relu", "tanh", "swish", "gelu", "sigmoid")
+ACTIVATIONS = ("swish", "relu", "gelu", "double_swish")
+GATE_ACTIVATIONS = ("identity", "swish", "relu", "gelu", "tanh")
+TRANSDUCER_ACTIVATIONS = ("relu", "tanh", "swish", "gelu", "sigmoid", "identity")
 
 
 @dataclasses.dataclass(frozen=True)
 class FeedForwardConfig:
     """The `feed_forward` object of a model file."""
 
-    macaron: bool = True  # a second one before the attention, both with weight 1/2
+    # A second one before the attention, both with weight 1/2, or 1 in the reworked Conformer.
+    macaron: bool = True
     activation: str = "swish"
     bias: bool = True
 
@@ -34,6 +36,10 @@ def activate(x: Tensor, activation: str) -> Tensor:
         return torch.tanh(x)
     if activation == "sigmoid":
         return torch.sigmoid(x)
+    if activation == "double_swish":
+        return x * torch.sigmoid(x - 1.0)
+    if activation == "identity":
+        return x
     return F.gelu(x)
 
 

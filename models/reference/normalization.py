@@ -1,7 +1,7 @@
 """Normalisation of feature frames, and the specification of its streaming statistics.
 
-`global_cmvn` is part of the encoder. With `utterance` and `running` the caller normalises: the
-methods of the model take frames from `normalize_utterance` or `normalize_running`.
+`global_cmvn` is part of the encoder. With `utterance`, `running` and their variants the caller
+normalises: the methods of the model take frames from `normalize_utterance` or `normalize_running`.
 """
 
 import dataclasses
@@ -13,22 +13,29 @@ from torch import Tensor, nn
 from models.reference.fields import check_choice, check_positive
 from models.reference.subsampling import Geometry
 
-TYPES = ("none", "global_cmvn", "utterance", "running")
-STATISTICS_TYPES = ("utterance", "running")  # those with an epsilon
+# What x - mean is divided by, of N frames: s + epsilon, s with N - 1 (NeMo's per_feature);
+# max(s, epsilon), s with N (ESPnet's utterance_mvn with norm_vars); 1 (ESPnet's utterance_mvn).
+UNBIASED, BIASED, MEAN = "unbiased", "biased", "mean"
+# By statistics of the whole utterance, or of the frames so far.
+UTTERANCE_TYPES = {"utterance": UNBIASED, "utterance_biased": BIASED, "utterance_mean": MEAN}
+RUNNING_TYPES = {"running": UNBIASED, "running_biased": BIASED, "running_mean": MEAN}
+STATISTICS_TYPES = {**UTTERANCE_TYPES, **RUNNING_TYPES}
+TYPES = ("none", "global_cmvn", *STATISTICS_TYPES)
+EPSILON_TYPES = tuple(kind for kind, deviation in STATISTICS_TYPES.items() if deviation != MEAN)
 
 
 @dataclasses.dataclass(frozen=True)
 class NormalizationConfig:
-    """The `normalization` object of a model file; epsilon for STATISTICS_TYPES only."""
+    """The `normalization` object of a model file; epsilon for EPSILON_TYPES only."""
 
     type: str = "global_cmvn"
-    epsilon: Optional[float] = None  # added to the standard deviation
+    epsilon: Optional[float] = None  # of the standard deviation
 
     def __post_init__(self) -> None:
         check_choice("type", self.type, TYPES)
-        if (self.epsilon is not None) != (self.type in STATISTICS_TYPES):
-            raise ValueError(f"epsilon belongs to {' and '.join(STATISTICS_TYPES)} and only to "
-                             f"them, type is {self.type}")
+        if (self.epsilon is not None) != (self.type in EPSILON_TYPES):
+            raise ValueError(f"epsilon belongs to {', '.join(EPSILON_TYPES)} and only to them, "
+                             f"type is {self.type}")
         if self.epsilon is not None:
             check_positive("epsilon", self.epsilon)
 
@@ -72,24 +79,31 @@ class Statistics:
         self.mean = self.mean + difference * (added / total)
         self.count = total
 
-    def std(self) -> Tensor:
-        """(num_bins), with N - 1 in the denominator; 0 for a single frame."""
-        return torch.sqrt(self.squares / max(self.count - 1, 1))
+    def std(self, unbiased: bool = True) -> Tensor:
+        """(num_bins); unbiased: with N - 1 in the denominator, and 0 for a single frame."""
+        return torch.sqrt(self.squares / max(self.count - (1 if unbiased else 0), 1))
 
-    def normalize(self, frames: Tensor, epsilon: float) -> Tensor:
-        """(n, num_bins) -> (x - mean) / (std + epsilon), computed in float64, rounded once."""
-        return ((frames.double() - self.mean) / (self.std() + epsilon)).to(frames.dtype)
+    def normalize(self, frames: Tensor, epsilon: Optional[float],
+                  deviation: str = UNBIASED) -> Tensor:
+        """(n, num_bins) -> (x - mean) / divisor, computed in float64, rounded once."""
+        centred = frames.double() - self.mean
+        if deviation == UNBIASED:
+            centred = centred / (self.std() + epsilon)
+        elif deviation == BIASED:
+            centred = centred / self.std(False).clamp_min(epsilon)
+        return centred.to(frames.dtype)
 
 
-def normalize_utterance(features: Tensor, epsilon: float) -> Tensor:
-    """(T, input_dim) by the statistics of all T frames (NeMo's per_feature)."""
+def normalize_utterance(features: Tensor, epsilon: Optional[float],
+                        deviation: str = UNBIASED) -> Tensor:
+    """(T, input_dim) by the statistics of all T frames."""
     statistics = Statistics(features.size(1))
     statistics.add(features)
-    return statistics.normalize(features, epsilon)
+    return statistics.normalize(features, epsilon, deviation)
 
 
-def normalize_running(features: Tensor, epsilon: float, chunk_size: int,
-                      geometry: Geometry) -> Tensor:
+def normalize_running(features: Tensor, epsilon: Optional[float], chunk_size: int,
+                      geometry: Geometry, deviation: str = UNBIASED) -> Tensor:
     """(T, input_dim) as a stream with this chunk size normalises them.
 
     A chunk adds the frames up to the last one that its chunk_size encoder frames read (without
@@ -107,6 +121,6 @@ def normalize_running(features: Tensor, epsilon: float, chunk_size: int,
         if chunk_size > 0:
             end = min(end, geometry.feature_range(offset, chunk_size)[1])
         statistics.add(features[start:end])
-        normalized.append(statistics.normalize(features[start:end], epsilon))
+        normalized.append(statistics.normalize(features[start:end], epsilon, deviation))
         start, offset = end, offset + chunk_size
     return torch.cat(normalized, 0)

@@ -3,6 +3,22 @@
 from torch import Tensor, nn
 
 
+class NoNorm(nn.Module):
+    """In the place of a ResidualNorm, of a module without one."""
+
+    def before(self, x: Tensor) -> Tensor:
+        """x."""
+        return x
+
+    def after(self, x: Tensor) -> Tensor:
+        """x."""
+        return x
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x."""
+        return x
+
+
 class ResidualNorm(nn.LayerNorm):
     """x + f(before(x)), then after(sum); one of the two is the identity."""
 

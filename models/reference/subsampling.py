@@ -11,9 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.reference.basic_norm import BasicNorm
+from models.reference.feed_forward import activate
 from models.reference.fields import check_at_least, check_choice
 
-TYPES = ("conv2d4", "conv2d6", "conv2d8", "linear", "striding4", "dw_striding8")
+TYPES = ("conv2d4", "conv2d6", "conv2d8", "conv2d_1_2_2", "linear", "striding4", "dw_striding8")
 STRIDING_TYPES = ("striding4", "dw_striding8")  # NeMo's: padded, with `channels` and `causal`
 
 
@@ -41,8 +43,8 @@ class Geometry:
 
     kernels: Tuple[int, ...]
     strides: Tuple[int, ...]
-    before: int  # zeros before the input of every stage
-    after: int
+    before: Tuple[int, ...]  # zeros before the input of each stage
+    after: Tuple[int, ...]
 
     @property
     def rate(self) -> int:
@@ -62,16 +64,17 @@ class Geometry:
     def frames_read(self) -> Tuple[int, int, int]:
         """rate, left_overlap and right_context."""
         rate, left, right = 1, 0, 0
-        for kernel, stride in zip(self.kernels, self.strides):
-            left += rate * self.before
-            right += rate * (kernel - 1 - self.before)
+        for kernel, stride, before in zip(self.kernels, self.strides, self.before):
+            left += rate * before
+            right += rate * (kernel - 1 - before)
             rate *= stride
         return rate, left, right
 
     def num_encoder_frames(self, num_frames: int) -> int:
         """Encoder frames of a whole stream of feature frames; for bins likewise."""
-        for kernel, stride in zip(self.kernels, self.strides):
-            padded = num_frames + self.before + self.after
+        for kernel, stride, before, after in zip(self.kernels, self.strides, self.before,
+                                                 self.after):
+            padded = num_frames + before + after
             fits = num_frames > 0 and padded >= kernel
             num_frames = (padded - kernel) // stride + 1 if fits else 0
         return num_frames
@@ -86,27 +89,47 @@ def geometry_of(config: SubsamplingConfig) -> Geometry:
     """The geometry of a subsampling."""
     kernels, strides = {
         "conv2d4": ((3, 3), (2, 2)), "conv2d6": ((3, 5), (2, 3)),
-        "conv2d8": ((3, 3, 3), (2, 2, 2)), "linear": ((), ()),
+        "conv2d8": ((3, 3, 3), (2, 2, 2)), "conv2d_1_2_2": ((3, 3, 3), (1, 2, 2)),
+        "linear": ((), ()),
         "striding4": ((3, 3), (2, 2)), "dw_striding8": ((3, 3, 3), (2, 2, 2)),
     }[config.type]
-    before, after = (2 if config.causal else 1, 1) if config.type in STRIDING_TYPES else (0, 0)
+    none = (0,) * len(kernels)
+    before, after = none, none
+    if config.type in STRIDING_TYPES:
+        before, after = ((2 if config.causal else 1,) * len(kernels), (1,) * len(kernels))
+    elif config.type == "conv2d_1_2_2":
+        before, after = (1, 0, 0), (1, 0, 0)
     return Geometry(kernels, strides, before, after)
+
+
+class DoubleSwish(nn.Module):
+    """x sigmoid(x - 1)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape."""
+        return activate(x, "double_swish")
+
+
+def _channels(config: SubsamplingConfig, model_dim: int, num_stages: int) -> List[int]:
+    """Channels after each stage."""
+    if config.type == "conv2d_1_2_2":
+        return [8, 32, 128]
+    return [config.channels or model_dim] * num_stages
 
 
 def _convolutions(config: SubsamplingConfig, geometry: Geometry,
                   model_dim: int) -> List[nn.Module]:
     """The modules of `conv`; only strided convolutions read more than one frame."""
-    channels = config.channels or model_dim
+    channels = [1, *_channels(config, model_dim, len(geometry.kernels))]
     modules: List[nn.Module] = []
     for i, (kernel, stride) in enumerate(zip(geometry.kernels, geometry.strides)):
-        if i == 0:
-            modules.append(nn.Conv2d(1, channels, kernel, stride))
-        elif config.type == "dw_striding8":
-            modules.append(nn.Conv2d(channels, channels, kernel, stride, groups=channels))
-            modules.append(nn.Conv2d(channels, channels, 1))
+        inputs, outputs = channels[i:i + 2]
+        if i > 0 and config.type == "dw_striding8":
+            modules.append(nn.Conv2d(outputs, outputs, kernel, stride, groups=outputs))
+            modules.append(nn.Conv2d(outputs, outputs, 1))
         else:
-            modules.append(nn.Conv2d(channels, channels, kernel, stride))
-        modules.append(nn.ReLU())
+            modules.append(nn.Conv2d(inputs, outputs, kernel, stride))
+        modules.append(DoubleSwish() if config.type == "conv2d_1_2_2" else nn.ReLU())
     return modules
 
 
@@ -115,6 +138,8 @@ class Subsampling(nn.Module):
 
     kernels: List[int]
     strides: List[int]
+    before: List[int]
+    after: List[int]
 
     def __init__(self, config: SubsamplingConfig, input_dim: int, model_dim: int,
                  layer_norm_eps: float) -> None:
@@ -122,17 +147,20 @@ class Subsampling(nn.Module):
         geometry = geometry_of(config)
         self.rate = geometry.rate
         self.left_overlap = geometry.left_overlap
-        self.before, self.after = geometry.before, geometry.after
         modules = _convolutions(config, geometry, model_dim)
         self.conv = nn.Sequential(*modules)
         # Per module of `conv`; 0 where it reads one frame at a time.
         self.kernels = [m.kernel_size[0] if _is_stage(m) else 0 for m in modules]
         self.strides = [m.stride[0] if _is_stage(m) else 0 for m in modules]
+        self.before, self.after = _by_module(modules, geometry.before), _by_module(modules,
+                                                                                   geometry.after)
         bins = geometry.num_encoder_frames(input_dim)
-        channels = (config.channels or model_dim) if modules else 1
+        channels = [1, *_channels(config, model_dim, len(geometry.kernels))][-1]
         out: List[nn.Module] = [nn.Linear(channels * bins, model_dim)]
         if config.type == "linear":
             out.append(nn.LayerNorm(model_dim, layer_norm_eps))
+        elif config.type == "conv2d_1_2_2":
+            out.append(BasicNorm())
         self.out = nn.Sequential(*out)
 
     def forward(self, features: Tensor, lengths: Tensor, offset: int,
@@ -154,29 +182,36 @@ class Subsampling(nn.Module):
         for i, module in enumerate(self.conv):
             kernel, stride = self.kernels[i], self.strides[i]
             if kernel > 0:
-                if self.after > 0:  # the padding of the batch counts as zeros
+                before, after = self.before[i], self.after[i]
+                if after > 0:  # the padding of the batch counts as zeros
                     frames = start + torch.arange(x.size(2), device=x.device)
                     outside = frames.unsqueeze(0) >= ends.unsqueeze(1)
                     x = x.masked_fill(outside.unsqueeze(1).unsqueeze(3), 0.0)
-                first = 0 if start == 0 else (start + self.before + stride - 1) // stride
-                skipped = stride * first - self.before - start  # below 0: zeros before the start
+                first = 0 if start == 0 else (start + before + stride - 1) // stride
+                skipped = stride * first - before - start  # below 0: zeros before the start
                 x = x[:, :, max(0, skipped):]
-                left, right = max(0, -skipped), self.after if last else 0
+                left, right = max(0, -skipped), after if last else 0
                 if x.size(2) == 0 or left + x.size(2) + right < kernel:
                     empty = features.new_zeros(features.size(0), 0, self.out[0].out_features)
                     return empty, torch.zeros_like(lengths)
-                x = F.pad(x, [self.before, self.after, left, right])
+                x = F.pad(x, [before, after, left, right])
                 start = first
-                ends = self._stage_lengths(ends, kernel, stride)
+                ends = self._stage_lengths(ends, kernel, stride, before + after)
             x = module(x)
         y = self.out(x.transpose(1, 2).flatten(2))[:, offset - start:]
         return y, torch.clamp(ends - offset, min=0)
 
-    def _stage_lengths(self, lengths: Tensor, kernel: int, stride: int) -> Tensor:
+    def _stage_lengths(self, lengths: Tensor, kernel: int, stride: int, padding: int) -> Tensor:
         """Geometry.num_encoder_frames of one stage, for each item."""
-        padded = lengths + (self.before + self.after)
+        padded = lengths + padding
         frames = torch.div(padded - kernel, stride, rounding_mode="floor") + 1
         return torch.clamp(frames, min=0) * (lengths > 0).to(frames.dtype)
+
+
+def _by_module(modules: List[nn.Module], of_stages: Tuple[int, ...]) -> List[int]:
+    """The value of each module's stage; 0 for a module that is none."""
+    values = iter(of_stages)
+    return [next(values) if _is_stage(module) else 0 for module in modules]
 
 
 def _is_stage(module: nn.Module) -> bool:

@@ -103,6 +103,10 @@ int64_t runnel_stream_left_context(const runnel_stream* stream) {
   return stream == nullptr ? 0 : stream->live->options().left_context;
 }
 
+int64_t runnel_stream_right_context(const runnel_stream* stream) {
+  return stream == nullptr ? 0 : stream->live->options().right_context;
+}
+
 runnel_status runnel_stream_poll(runnel_stream* stream, runnel_update** update,
                                  runnel_error* error) {
   return Call(error, [&] {

@@ -56,6 +56,11 @@ HotwordSpelling::HotwordSpelling(const TokenTable& tokens)
   bool has_lower = false;
   bool has_upper = false;
   for (int32_t id = 0; id < tokens.size(); ++id) {
+    if (tokens.IsByte(id)) {  // has no case of its own
+      token_texts_.push_back(tokens.text(id));
+      texts.push_back(token_texts_.back());
+      continue;
+    }
     if (tokens.IsText(id) && IsBracketed(tokens.name(id))) {  // such as <unk>
       token_texts_.emplace_back(1, kSpecial);
       continue;

@@ -18,7 +18,8 @@ class TokenTable;
 //
 // A word boundary is one HotwordAutomaton::kBoundary. When all letters of the tokens are lower
 // case, or all are upper case, phrases are converted to that case; else they are kept. Special
-// tokens are no text: a phrase goes on after one. A token in angle brackets that is text, such as
+// tokens are no text: a phrase goes on after one. Byte tokens spell what other tokens do not,
+// except characters of scripts without spaces. A token in angle brackets that is text, such as
 // <unk>, has no letters and spells nothing.
 class HotwordSpelling {
  public:

@@ -49,9 +49,8 @@ size_t LiveStream::State::SamplesToPreview() const {
   const size_t to_chunk = SamplesWanted();
   if (options.early_text.interval == 0 || stream.finished()) return to_chunk;
   const int64_t count = NextPreview() - stream.num_encoder_frames();
-  if (options.chunk_size != StreamOptions::kWholeUtterance && count >= options.chunk_size) {
-    return to_chunk;
-  }
+  const int64_t to_decode = options.chunk_size + std::max<int64_t>(0, options.right_context);
+  if (options.chunk_size != StreamOptions::kWholeUtterance && count >= to_decode) return to_chunk;
   return std::min(to_chunk, static_cast<size_t>(stream.MinSamplesTo(count)));
 }
 

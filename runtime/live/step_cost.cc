@@ -17,13 +17,18 @@ constexpr double kKept = 0.9;
 }  // namespace
 
 double StepSize(int64_t num_frames, const StreamOptions& options) {
+  const bool is_window = options.right_context != StreamOptions::kNone;
   const auto frames = static_cast<double>(std::max<int64_t>(0, num_frames));
-  const auto context =
+  const auto left =
       static_cast<double>(options.left_context < 0 ? num_frames : options.left_context);
+  const double computed =
+      is_window ? frames + left + static_cast<double>(options.right_context) : frames;
+  const double context = is_window ? computed : left;
   const double beam = options.search.method == SearchMethod::kGreedy
                           ? 0
                           : static_cast<double>(options.search.beam_size);
-  return kFramesOfAStep + frames * (1 + context / kContextOfAFrame + beam / kBeamOfAFrame);
+  return kFramesOfAStep + computed * (1 + context / kContextOfAFrame) +
+         frames * beam / kBeamOfAFrame;
 }
 
 void ComputeRate::Add(double seconds, double size) {

@@ -9,9 +9,10 @@
 
 namespace runnel {
 
-// The size of a step that computes `num_frames` encoder frames, at least 1. A frame counts as one,
-// plus what attention to the left context and the beam of its search add. An estimate: an account
-// is charged what is measured, and the sizes only divide a batch among its streams.
+// The size of a step that gives `num_frames` encoder frames, at least 1. A frame counts as one,
+// plus what attention to the left context and the beam of its search add. A window computes the
+// frames of its contexts too. An estimate: an account is charged what is measured, and the sizes
+// only divide a batch among its streams.
 double StepSize(int64_t num_frames, const StreamOptions& options);
 
 // The time per size, learned from batches. Thread-safe.

@@ -34,12 +34,14 @@ constexpr StreamingSetting kSubstituteSetting = {32, 128};
 ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const std::string& path) {
   EncoderConfig& encoder = config.encoder;
   if (options.dynamic_chunk_convolution) {
-    if (!encoder.convolution || encoder.convolution->type != ConvolutionType::kSymmetric) {
+    const ConvolutionType* type = encoder.convolution_type();
+    if (type == nullptr || *type != ConvolutionType::kSymmetric) {
       throw std::invalid_argument(path +
                                   ": dynamic chunk convolution was asked for, expected a "
                                   "model whose convolution is symmetric");
     }
-    encoder.convolution->type = ConvolutionType::kDynamicChunk;
+    (encoder.convolution ? encoder.convolution->type : encoder.branches->type) =
+        ConvolutionType::kDynamicChunk;
   }
   if (options.running_normalization) {
     if (encoder.normalization != Normalization::kUtterance) {
@@ -105,9 +107,13 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   return cpu_options;
 }
 
-// Of the chunks that the model recommends, once their left context is there; none where that has no
-// limit.
+// Of the chunks or windows that the model recommends, once their left context is there; none where
+// that has no limit.
 std::optional<Distances> UsualDistances(const StreamingConfig& streaming) {
+  if (const auto& window = streaming.window) {
+    const int64_t size = window->left_context + window->chunk_size + window->right_context;
+    return DistancesBetween(0, size, size);
+  }
   const int64_t left_context = streaming.left_context;
   if (streaming.chunk_size < 0 || left_context < 0) return std::nullopt;
   return DistancesBetween(left_context, streaming.chunk_size, left_context + streaming.chunk_size);
@@ -241,10 +247,16 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   CheckRanges(given);
   const std::string path = file.archive.path;
   const ModelOptions options = WithPrecision(given, file);
-  const ModelConfig config =
-      WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
+  ModelConfig config = WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
+  std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
+  if (config.streaming.chunk_size == -1) {
+    const FrameGeometry& geometry = frame_extractor->geometry();
+    const double frame_ms = 1000.0 * geometry.shift / geometry.sample_frequency;
+    const int64_t rate = SubsamplingGeometry(config.encoder.subsampling).rate();
+    config.streaming.window = WindowFor(frame_ms * static_cast<double>(rate));
+  }
   TokenTable tokens(file.archive.units_text, config.vocabulary.vocab_size,
-                    config.vocabulary.blank_id, path + ": units.txt", config.special_tokens);
+                    config.vocabulary.blank_id, path + ": units.txt", config.token_kinds);
   std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
   if (cpu_options) cpu_options->usual_distances = UsualDistances(config.streaming);
   if (!cpu_options && !file.matrices.empty()) {
@@ -296,11 +308,11 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   packer->CheckAllTaken();
   if (recorder) packed->matrices = recorder->matrices();
   if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
-  std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
-  return std::make_unique<const ModelParts>(ModelParts{
-      options.precision, cpu_options, config, std::move(tokens), std::move(frame_extractor),
-      std::move(encoder), std::move(ctc_head), std::move(transducer), std::move(attention_decoder),
-      std::move(prompt), Fingerprint(file.digest, options, cpu_options.has_value())});
+  return std::make_unique<const ModelParts>(
+      ModelParts{options.precision, cpu_options, config, std::move(tokens),
+                 std::move(frame_extractor), std::move(encoder), std::move(ctc_head),
+                 std::move(transducer), std::move(attention_decoder), std::move(prompt),
+                 Fingerprint(file.digest, options, cpu_options.has_value()), file.archive.note});
 }
 
 }  // namespace runnel

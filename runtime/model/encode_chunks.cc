@@ -1,5 +1,7 @@
 #include "runtime/model/encode_chunks.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -7,22 +9,32 @@
 
 namespace runnel {
 
-EncoderState EncodeChunks(const ModelParts& model, int64_t chunk_size, int64_t left_context,
+EncoderState EncodeChunks(const ModelParts& model, const StreamingSetting& setting,
                           const ReadFrames& read_frames, const OnEncoderFrames& on_encoder_frames) {
   const Encoder& encoder = model.encoder;
+  const auto dim = static_cast<int64_t>(model.frame_extractor->dim());
+  const int64_t lookahead = std::max<int64_t>(0, setting.right_context);
   EncoderState state = encoder.InitialState();
+  std::vector<float> frames;  // that are read and not yet taken
   for (bool ended = false;;) {
-    const int64_t wanted = chunk_size == StreamOptions::kWholeUtterance
-                               ? std::numeric_limits<int64_t>::max()
-                               : encoder.FramesForChunk(state, chunk_size);
-    const std::vector<float> frames = ended ? std::vector<float>() : read_frames(wanted);
-    const int64_t num_frames =
-        static_cast<int64_t>(frames.size()) / static_cast<int64_t>(model.frame_extractor->dim());
-    ended = num_frames < wanted;
-    const auto chunk = encoder.NextChunk(state, chunk_size, num_frames, ended);
+    const int64_t num_read = static_cast<int64_t>(frames.size()) / dim;
+    const int64_t wanted =
+        setting.chunk_size == StreamOptions::kWholeUtterance
+            ? std::numeric_limits<int64_t>::max()
+            : encoder.FramesForChunk(state, setting.chunk_size + lookahead) - num_read;
+    if (!ended && wanted > 0) {
+      const std::vector<float> more = read_frames(wanted);
+      frames.insert(frames.end(), more.begin(), more.end());
+      ended = static_cast<int64_t>(more.size()) / dim < wanted;
+    }
+    const auto chunk =
+        encoder.NextChunk(state, setting.chunk_size, static_cast<int64_t>(frames.size()) / dim,
+                          ended, setting.right_context);
     if (!chunk) return state;
     on_encoder_frames(
-        std::move(encoder.Step({{&state, frames.data(), *chunk, left_context}}).rows));
+        std::move(encoder.Step({{&state, frames.data(), *chunk, setting.left_context}}).rows));
+    frames.erase(frames.begin(),
+                 frames.begin() + static_cast<std::ptrdiff_t>(chunk->num_frames * dim));
   }
 }
 

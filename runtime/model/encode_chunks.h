@@ -10,6 +10,7 @@
 #include "encoder/encoder.h"
 #include "encoder/rows.h"
 #include "runtime/model/model_parts.h"
+#include "runtime/streaming_config.h"
 
 namespace runnel {
 
@@ -20,9 +21,9 @@ using ReadFrames = std::function<std::vector<float>(int64_t max_frames)>;
 // Receives the encoder frames of a chunk, (n, model_dim).
 using OnEncoderFrames = std::function<void(Matrix rows)>;
 
-// `chunk_size` and `left_context` are in encoder frames, as in StreamOptions; kModelDefault is not
-// allowed. Returns the state after the last chunk. Throws what the functions throw.
-EncoderState EncodeChunks(const ModelParts& model, int64_t chunk_size, int64_t left_context,
+// The sizes of `setting` are in encoder frames, as in StreamOptions; kModelDefault is not allowed.
+// Returns the state after the last chunk. Throws what the functions throw.
+EncoderState EncodeChunks(const ModelParts& model, const StreamingSetting& setting,
                           const ReadFrames& read_frames, const OnEncoderFrames& on_encoder_frames);
 
 }  // namespace runnel

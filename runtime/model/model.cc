@@ -37,9 +37,10 @@ bool Model::is_bit_reproducible() const { return parts_->cpu_options.has_value()
 
 std::string Model::ComputeDescription() const {
   const std::string precision = PrecisionName(parts_->precision);
-  if (!is_bit_reproducible()) return precision + " by LibTorch";
+  const std::string note = parts_->note.empty() ? "" : ", " + parts_->note;
+  if (!is_bit_reproducible()) return precision + " by LibTorch" + note;
   return precision + " matmuls, " + (parts_->cpu_options->bfloat16_cache ? "bfloat16" : "float32") +
-         " caches, " + kernels::UsedInstructionSet().name;
+         " caches, " + kernels::UsedInstructionSet().name + note;
 }
 
 int Model::sample_rate_hz() const {

@@ -1,13 +1,17 @@
 #include "runtime/model/model_config.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "encoder/json/json_section.h"
 #include "encoder/json/json_text.h"
 #include "runtime/options/option_error.h"
 #include "runtime/text/require_range.h"
+#include "runtime/text/utf8.h"
 
 namespace runnel {
 namespace {
@@ -16,9 +20,15 @@ constexpr char kModelFormat[] = "runnel-model";
 // Version 2 has a CTC head and no field for another one.
 constexpr int64_t kOldestVersion = 2;
 // Version 3 has no special_tokens.
-constexpr int64_t kFormatVersion = 4;
+constexpr int64_t kSpecialTokensVersion = 4;
+// Version 4 has no vocabularies, and one kind of special tokens.
+constexpr int64_t kFormatVersion = 5;
 // Streams of encoder frames are counted in 64 bits; a chunk is one piece of memory.
 constexpr int64_t kMaxChunkSize = 1 << 24;
+// The windows of live audio, by their word errors (docs/accuracy.md).
+constexpr double kWindowChunkMs = 640;
+constexpr double kWindowLeftMs = 5120;
+constexpr double kWindowRightMs = 640;
 
 VocabularyConfig ParseCtc(JsonSection section) {
   VocabularyConfig config;
@@ -57,16 +67,48 @@ void ParseHeads(int64_t version, JsonSection* top, ModelConfig* config) {
   config->vocabulary = of_transducer;
 }
 
-// The tokens that are not text. Each has a kind, which says what it stands for; so far there is
-// one, for all that are only left out.
-std::vector<int32_t> ParseSpecialTokens(JsonSection* top, const VocabularyConfig& vocabulary) {
-  std::vector<int32_t> ids;
-  for (JsonSection& token : top->Sections("special_tokens")) {
-    ids.push_back(static_cast<int32_t>(token.Integer("id", 0, vocabulary.vocab_size - 1)));
-    token.Constant("kind", "hidden");
-    token.CheckAllTaken();
+std::string ParseLanguage(JsonSection* section) {
+  std::string language = section->String("language");
+  if (language.empty() || std::any_of(language.begin(), language.end(), IsControl)) {
+    section->Fail("language", "the name of a language, such as \"en-US\"");
   }
-  return ids;
+  return language;
+}
+
+SpecialToken ParseSpecialToken(int64_t version, int vocab_size, JsonSection* section) {
+  SpecialToken token;
+  token.id = static_cast<int32_t>(section->Integer("id", 0, vocab_size - 1));
+  if (version == kSpecialTokensVersion) {
+    section->Constant("kind", "hidden");
+  } else {
+    token.kind = section->Choice<TokenKind>("kind", {{"hidden", TokenKind::kHidden},
+                                                     {"language", TokenKind::kLanguage},
+                                                     {"end", TokenKind::kEnd},
+                                                     {"byte", TokenKind::kByte}});
+  }
+  if (token.kind == TokenKind::kLanguage) token.language = ParseLanguage(section);
+  section->CheckAllTaken();
+  return token;
+}
+
+// Reads `special_tokens` and `vocabularies`. The vocabulary is read.
+TokenKinds ParseTokenKinds(int64_t version, int vocab_size, JsonSection* top) {
+  TokenKinds kinds;
+  std::set<int32_t> ids;
+  for (JsonSection& section : top->Sections("special_tokens")) {
+    kinds.special.push_back(ParseSpecialToken(version, vocab_size, &section));
+    if (!ids.insert(kinds.special.back().id).second) section.Fail("id", "every id once");
+  }
+  if (version == kSpecialTokensVersion) return kinds;
+  int rest = vocab_size;
+  for (JsonSection& section : top->Sections("vocabularies")) {
+    const std::string language = ParseLanguage(&section);
+    const int size = static_cast<int>(section.Integer("size", 1, rest));
+    section.CheckAllTaken();
+    kinds.vocabularies.push_back({language, size});
+    rest -= size;
+  }
+  return kinds;
 }
 
 StreamingConfig ParseStreaming(JsonSection section) {
@@ -117,16 +159,49 @@ void CheckLeftContext(const StreamingConfig& limits, int64_t left_context) {
 
 std::string StreamingSetting::Name() const {
   return "C=" + (chunk_size == -1 ? "full" : std::to_string(chunk_size)) +
-         " M=" + (left_context == -1 ? "all" : std::to_string(left_context));
+         " M=" + (left_context == -1 ? "all" : std::to_string(left_context)) +
+         (right_context == -1 ? "" : " R=" + std::to_string(right_context));
 }
 
+StreamingSetting WindowFor(double encoder_frame_ms) {
+  const auto frames = [&](double ms) {
+    return std::max<int64_t>(1, std::llround(ms / encoder_frame_ms));
+  };
+  return {frames(kWindowChunkMs), frames(kWindowLeftMs), frames(kWindowRightMs)};
+}
+
+namespace {
+
+// A window is a whole utterance, so the limits of the model's chunks do not apply.
+void CheckWindow(const StreamingConfig& streaming, const StreamingSetting& setting) {
+  const std::string given =
+      OptionName("right_context") + " is " + std::to_string(setting.right_context);
+  if (!streaming.window) {
+    throw OptionError(given + ", expected none (-1): this model streams in chunks, such as " +
+                      StreamingSetting{streaming.chunk_size, streaming.left_context}.Name() +
+                      ", and was not trained to read frames after them");
+  }
+  if (setting.chunk_size == -1) {
+    throw OptionError(given + ", expected none (-1) with " + OptionName("chunk_size", "-1") +
+                      ", the whole utterance");
+  }
+  if (setting.left_context == -1) {
+    throw OptionError(OptionName("left_context") + " is -1, expected 0 or more with " +
+                      OptionName("right_context") + ": each window is computed anew");
+  }
+}
+
+}  // namespace
+
 void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) {
+  if (setting.right_context != -1) return CheckWindow(config.streaming, setting);
   CheckChunkSize(config.streaming, setting.chunk_size);
   CheckLeftContext(config.streaming, setting.left_context);
   const char* reason = config.encoder.NeedsWholeUtterance();
   if (setting.chunk_size != -1 && reason != nullptr) {
     throw OptionError(OptionName("chunk_size") + " is " + std::to_string(setting.chunk_size) +
-                      ", expected -1: this model needs the whole utterance, " + reason);
+                      ", expected -1, or a " + OptionName("right_context") +
+                      " of 0 or more: this model needs the whole utterance, " + reason);
   }
   const std::vector<StreamingSetting>& only = config.streaming.only;
   std::string names;
@@ -162,8 +237,8 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
       config.prompt = ParseLanguagePromptConfig(top.Section("prompt"));
     }
   }
-  if (version == kFormatVersion) {
-    config.special_tokens = ParseSpecialTokens(&top, config.vocabulary);
+  if (version >= kSpecialTokensVersion) {
+    config.token_kinds = ParseTokenKinds(version, config.vocabulary.vocab_size, &top);
   }
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "encoder/encoder_config.h"
 #include "runtime/attention_decoder/attention_decoder_config.h"
 #include "runtime/model/feature_config.h"
 #include "runtime/streaming_config.h"
+#include "runtime/token_kinds.h"
 #include "runtime/transducer/language_prompt.h"
 #include "runtime/transducer/transducer_config.h"
 
@@ -33,8 +33,7 @@ struct ModelConfig {
   // The file may hold tensors of an attention decoder that it does not describe (version 2).
   bool ignores_attention_decoder = false;
   std::optional<LanguagePromptConfig> prompt;
-  // Tokens that are not text; absent in files before version 4, which list none.
-  std::optional<std::vector<int32_t>> special_tokens;
+  std::optional<TokenKinds> token_kinds;  // absent in files before version 4, which tell none
   StreamingConfig streaming;
 };
 
@@ -42,8 +41,12 @@ struct ModelConfig {
 void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size);
 void CheckLeftContext(const StreamingConfig& limits, int64_t left_context);
 // Checks both, that the setting is one the model was trained for, and that a model which needs the
-// whole utterance gets it. Throws std::invalid_argument.
+// whole utterance gets it; of a setting with a right context, that the model is an offline one.
+// Throws std::invalid_argument.
 void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting);
+
+// The window that an offline model recommends for live audio.
+StreamingSetting WindowFor(double encoder_frame_ms);
 
 // Parses runnel.json strictly: every field occurs once, none is unknown, values are in range, and
 // the sections agree with each other. Throws std::runtime_error naming `source`, field, value and

@@ -41,6 +41,7 @@ struct ModelParts {
   std::unique_ptr<const AttentionDecoder> attention_decoder;  // null: none
   std::unique_ptr<const LanguagePrompt> prompt;               // null: none
   std::string fingerprint;
+  std::string note;  // of the weights; usually empty
 
   // Throws std::runtime_error for a model without one.
   const CtcHead& RequireCtcHead() const {

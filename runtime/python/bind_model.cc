@@ -94,7 +94,7 @@ Object LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples,
     FeatureStream features = FeaturesOf(*model, samples.ReadAll());
     SignalWatch signals;
     EncodeChunks(
-        parts, options.chunk_size, options.left_context,
+        parts, {options.chunk_size, options.left_context, options.right_context},
         [&features](int64_t max_frames) { return Pop(&features, max_frames); },
         [&](Matrix rows) {
           const Matrix heads_input = parts.HeadsInput(std::move(rows));
@@ -106,11 +106,12 @@ Object LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples,
 }
 
 Object LogProbs(const std::shared_ptr<Model>& model, const Object& samples,
-                const Object& chunk_size, const Object& left_context) {
+                const Object& chunk_size, const Object& left_context, const Object& right_context) {
   const Samples values(samples);
   StreamOptions options;
   options.chunk_size = ValueOf<int64_t>("chunk_size", chunk_size);
   options.left_context = ValueOf<int64_t>("left_context", left_context);
+  options.right_context = ValueOf<int64_t>("right_context", right_context);
   return model->parts().encoder.data_type() == DataType::kFloat64
              ? LogProbsAs<double>(model, values, options)
              : LogProbsAs<float>(model, values, options);
@@ -157,7 +158,8 @@ void BindModel(PyObject* module) {
       .Property("compute_description", kCall<&Model::ComputeDescription>,
                 "Precision, cache and instruction set in one line, for a log.")
       .Method("_features", kCall<&Features>, {"samples"})
-      .Method("_log_probs", kCall<&LogProbs>, {"samples", "chunk_size", "left_context"})
+      .Method("_log_probs", kCall<&LogProbs>,
+              {"samples", "chunk_size", "left_context", "right_context"})
       .AddTo(module);
 }
 

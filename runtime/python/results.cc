@@ -78,9 +78,15 @@ Object ToPython(const StreamingConfig& streaming) {
        {"min_chunk_size", streaming.min_chunk_size},
        {"max_chunk_size", streaming.max_chunk_size},
        {"max_left_context", streaming.max_left_context},
-       {"only", TupleOf(streaming.only, [](const StreamingSetting& setting) {
-          return python::TupleOf({ToObject(setting.chunk_size), ToObject(setting.left_context)});
-        })}});
+       {"only", TupleOf(streaming.only,
+                        [](const StreamingSetting& setting) {
+                          return python::TupleOf(
+                              {ToObject(setting.chunk_size), ToObject(setting.left_context)});
+                        })},
+       {"window", streaming.window ? python::TupleOf({ToObject(streaming.window->chunk_size),
+                                                      ToObject(streaming.window->left_context),
+                                                      ToObject(streaming.window->right_context)})
+                                   : python::None()}});
 }
 
 Object ToPython(const RecognizerStatus& status) {

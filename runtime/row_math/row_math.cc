@@ -23,6 +23,10 @@ double Activated(Activation activation, double x) {
       return std::tanh(x);
     case Activation::kSigmoid:
       return Sigmoid(x);
+    case Activation::kDoubleSwish:
+      return x * Sigmoid(x - 1);
+    case Activation::kIdentity:
+      return x;
   }
   throw std::logic_error("an activation without a function");
 }

@@ -23,6 +23,7 @@ EncoderOutput EncodeNextChunks(const States& streams) {
   for (size_t i = 0; i < streams.size(); ++i) {
     const EncoderChunk chunk = *streams[i]->NextChunk();
     features[i] = streams[i]->input.Take(chunk.num_frames);
+    if (chunk.num_ahead) streams[i]->input.Peek(*chunk.num_ahead, &features[i]);
     segments.push_back(
         {&streams[i]->encoder, features[i].data(), chunk, streams[i]->options.left_context});
   }

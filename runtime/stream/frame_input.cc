@@ -95,6 +95,20 @@ std::vector<float> FrameInput::Take(int64_t count) {
   return frames;
 }
 
+void FrameInput::Peek(int64_t count, std::vector<float>* frames) {
+  const auto dim = static_cast<size_t>(features_.dim());
+  const size_t wanted = static_cast<size_t>(count) * dim;
+  const size_t num_kept = std::min(wanted, gate_.held().size());
+  frames->insert(frames->end(), gate_.held().begin(),
+                 gate_.held().begin() + static_cast<std::ptrdiff_t>(num_kept));
+  const size_t end = frames->size() + wanted - num_kept;
+  const size_t first = frames->size();
+  frames->resize(end);
+  const size_t num_peeked = features_.PeekFrames((end - first) / dim, frames->data() + first) * dim;
+  std::copy_n(padding_.begin(), end - first - num_peeked,
+              frames->begin() + static_cast<std::ptrdiff_t>(first + num_peeked));
+}
+
 int64_t FrameInput::MinSamplesTo(int64_t num_frames) const {
   int64_t needed = features_.extractor().SamplesForFrames(num_frames);
   if (resampler_) needed = resampler_->MinInputFor(needed);

@@ -50,6 +50,8 @@ class FrameInput {
   int64_t NumFramesReady() const;
   // The next frames, (count, dim).
   std::vector<float> Take(int64_t count);
+  // Adds the `count` next frames to `frames`, without taking them.
+  void Peek(int64_t count, std::vector<float>* frames);
 
   // The least number of further samples, at least 1, before `num_frames` frames of the stream are
   // complete. An estimate for a stream that resamples.

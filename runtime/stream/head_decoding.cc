@@ -42,10 +42,9 @@ std::vector<TokenSequence> HeadDecoding::BestSequences(int n) const {
 }
 
 std::string HeadDecoding::TextOf(const std::vector<TokenSpan>& tokens) const {
-  std::string text;
-  TextEnd end;
-  for (const TokenSpan& token : tokens) model_->tokens().AppendText(token.id, &end, &text);
-  return text;
+  std::vector<int32_t> ids;
+  for (const TokenSpan& token : tokens) ids.push_back(token.id);
+  return model_->tokens().Text(ids);
 }
 
 std::vector<TokenSequence> HeadDecoding::Finish(int nbest) {

@@ -1,5 +1,7 @@
 // The options of a stream as a model serves them.
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/attention_decoder/attention_decoder.h"
@@ -18,6 +20,26 @@ void CheckIsOfNoTransducer(const OptionValues& values) {
     if (option.head.empty() || Get(option, values) == Get(option, OptionValues())) continue;
     throw OptionError(OptionName(option.name) + " is of transducers, got the CTC head");
   }
+}
+
+void ResolveStreaming(const ModelConfig& config, StreamOptions* options) {
+  constexpr int64_t kDefault = StreamOptions::kModelDefault;
+  const StreamingConfig& streaming = config.streaming;
+  const std::optional<StreamingSetting>& window = streaming.window;
+  if (options->chunk_size == kDefault) {
+    const bool is_window = window && options->right_context >= 0;
+    options->chunk_size = is_window ? window->chunk_size : streaming.chunk_size;
+  }
+  if (options->right_context == kDefault) {
+    const bool needs_window = window && options->chunk_size != StreamOptions::kWholeUtterance &&
+                              config.encoder.NeedsWholeUtterance() != nullptr;
+    options->right_context = needs_window ? window->right_context : StreamOptions::kNone;
+  }
+  if (options->left_context == kDefault) {
+    const bool is_window = window && options->right_context != StreamOptions::kNone;
+    options->left_context = is_window ? window->left_context : streaming.left_context;
+  }
+  CheckStreaming(config, {options->chunk_size, options->left_context, options->right_context});
 }
 
 void ResolveHead(const Model& model, SearchOptions* search) {
@@ -56,15 +78,19 @@ void CheckRescoring(const Model& model, const RescoringOptions& rescoring) {
 
 }  // namespace
 
+StreamOptions LiveOptions(const Model& model, StreamOptions options) {
+  constexpr int64_t kDefault = StreamOptions::kModelDefault;
+  const std::optional<StreamingSetting>& window = model.streaming().window;
+  if (window && options.chunk_size == kDefault && options.right_context == kDefault) {
+    options.chunk_size = window->chunk_size;
+    options.right_context = window->right_context;
+  }
+  return options;
+}
+
 StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
   const ModelConfig& config = model.parts().config;
-  if (options.chunk_size == StreamOptions::kModelDefault) {
-    options.chunk_size = config.streaming.chunk_size;
-  }
-  if (options.left_context == StreamOptions::kModelDefault) {
-    options.left_context = config.streaming.left_context;
-  }
-  CheckStreaming(config, {options.chunk_size, options.left_context});
+  ResolveStreaming(config, &options);
   options.search.Validate();
   ResolveHead(model, &options.search);
   CheckRescoring(model, options.search.rescoring);

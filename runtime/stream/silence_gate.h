@@ -38,6 +38,7 @@ class SilenceGate {
 
   // The frames that wait, (num_held, dim); after the gate has opened, the next to pass.
   size_t num_held() const { return held_.size() / dim_; }
+  const std::vector<float>& held() const { return held_; }
   // Moves the first `count` of them to `frames`, or drops them when it is null.
   void Take(size_t count, float* frames);
 

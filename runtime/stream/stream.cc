@@ -1,6 +1,8 @@
 // Audio of a stream, its chunks, and what ends its utterances.
 #include "runtime/stream.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -47,7 +49,7 @@ bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 int64_t Stream::MinSamplesToChunk() const {
   return ChunkReady() || options().chunk_size == StreamOptions::kWholeUtterance
              ? 0
-             : MinSamplesTo(options().chunk_size);
+             : MinSamplesTo(options().chunk_size + std::max<int64_t>(0, options().right_context));
 }
 
 int64_t Stream::num_waiting_frames() const {

@@ -13,6 +13,7 @@
 #include "runtime/stream.h"
 #include "runtime/stream/stream_state.h"
 #include "runtime/stream/token_times.h"
+#include "runtime/token_table.h"
 
 namespace runnel {
 namespace {
@@ -31,11 +32,11 @@ void AddHotwords(const Hotwords& hotwords, Hypothesis* hypothesis) {
 
 // `within`: the frames of the utterance.
 Hypothesis MakeHypothesis(const TokenSequence& sequence, SpokenFrames within,
-                          const Stream& stream) {
+                          UnfinishedCharacter unfinished, const Stream& stream) {
   Hypothesis hypothesis;
   hypothesis.score = sequence.score;
   hypothesis.tokens = TimesOf(stream).InMilliseconds(sequence.tokens, within);
-  stream.model().tokens().Complete(&hypothesis);
+  stream.model().tokens().Complete(&hypothesis, unfinished);
   for (const Word& word : hypothesis.words) hypothesis.confidence += word.confidence;
   if (!hypothesis.words.empty()) {
     hypothesis.confidence /= static_cast<float>(hypothesis.words.size());
@@ -51,7 +52,8 @@ Utterance MakeUtterance(const EndedUtterance& ended, const Stream& stream) {
   utterance.end = ended.end;
   utterance.searched_ms = static_cast<double>(ended.end_frame) * stream.model().encoder_frame_ms();
   for (const TokenSequence& sequence : ended.nbest) {
-    utterance.nbest.push_back(MakeHypothesis(sequence, ended.frames(), stream));
+    utterance.nbest.push_back(
+        MakeHypothesis(sequence, ended.frames(), UnfinishedCharacter::kReplace, stream));
   }
   const std::optional<SpokenMs> speech =
       TimesOf(stream).SpeechOf(ended.nbest.front().tokens, ended.frames());
@@ -81,7 +83,7 @@ int64_t Stream::first_utterance() const {
   return state_->utterances.num_ended() - static_cast<int64_t>(state_->utterances.ended().size());
 }
 
-std::string Stream::Text() const { return model().tokens().Text(state_->head.search().BestIds()); }
+std::string Stream::Text() const { return TextSince(0); }
 
 bool Stream::BeginsWord() const {
   return model().tokens().BeginsWord(state_->head.search().BestIds());
@@ -129,8 +131,11 @@ std::vector<Token> Stream::TokensSince(size_t first) const {
 
 std::vector<Hypothesis> Stream::NBest(int n) const {
   std::vector<Hypothesis> hypotheses;
+  const UnfinishedCharacter unfinished =
+      state_->HasWholeText() ? UnfinishedCharacter::kReplace : UnfinishedCharacter::kLeaveOut;
   for (const TokenSequence& sequence : state_->head.BestSequences(n)) {
-    hypotheses.push_back(MakeHypothesis(sequence, state_->utterances.text_frames(), *this));
+    hypotheses.push_back(
+        MakeHypothesis(sequence, state_->utterances.text_frames(), unfinished, *this));
   }
   return hypotheses;
 }

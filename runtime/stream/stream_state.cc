@@ -66,8 +66,21 @@ Stream::State::State(std::shared_ptr<const Model> shared_model, const StreamOpti
 
 std::optional<EncoderChunk> Stream::State::NextChunk() const {
   if (!failure.empty() || input.skips_silence()) return std::nullopt;
-  return model->parts().encoder.NextChunk(encoder, options.chunk_size, input.NumFramesReady(),
-                                          input.has_ended());
+  const Encoder& computing = model->parts().encoder;
+  const int64_t num_ready = input.NumFramesReady();
+  const int64_t right_context = options.right_context;
+  const bool is_window = right_context != StreamOptions::kNone;
+  if (!is_window || !input.is_preview() || input.features().finished()) {
+    return computing.NextChunk(encoder, options.chunk_size, num_ready, input.has_ended(),
+                               right_context);
+  }
+  // A preview takes one step: its last window has all frames that lack right context.
+  const int64_t most = options.chunk_size + right_context + EarlyTextOptions::kMaxPadding;
+  if (computing.NumComplete(encoder, num_ready) <= most) {
+    return computing.NextChunk(encoder, StreamOptions::kWholeUtterance, num_ready, true,
+                               right_context);
+  }
+  return computing.NextChunk(encoder, options.chunk_size, num_ready, false, right_context);
 }
 
 bool Stream::State::IsFinal() const {
@@ -89,14 +102,18 @@ void Stream::State::PassSilence() {
 void Stream::State::UpdateResults() {
   if (IsFinal()) utterances.EndLast(&head);
   utterances.Update(head.search());
+  if (HasWholeText()) utterances.FinishText();
 }
+
+bool Stream::State::HasWholeText() const { return utterances.are_over() && !input.is_preview(); }
 
 std::string Stream::State::Inconsistency() const {
   if (!IsUtf8(failure)) return "the reason of its failure is not UTF-8";
   std::string problem = input.Inconsistency();
   if (problem.empty()) problem = FramesProblem(input, encoder, options.endpoints);
   if (problem.empty()) {
-    problem = model->parts().encoder.Inconsistency(encoder, options.left_context, failure.empty());
+    problem = model->parts().encoder.Inconsistency(encoder, options.left_context,
+                                                   options.right_context, failure.empty());
   }
   if (problem.empty()) problem = SearchProblem(*this);
   if (problem.empty() && !head.RowsAreConsistent(encoder.offset)) {

@@ -37,6 +37,8 @@ struct Stream::State {
   // Ends the last utterance when the stream is final, and updates the stable text. Call it after
   // every step that may make the stream final or advance the search.
   void UpdateResults();
+  // Whether nothing follows the text of the search. It does in a preview.
+  bool HasWholeText() const;
 
   // Everything but the model and the options, for a snapshot (runtime/snapshot/state_fields.h). A
   // State to read into is made with the same model and options.

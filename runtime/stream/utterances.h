@@ -90,6 +90,8 @@ class Utterances {
   // Brings the stable text up to date with the search. Call it after every step that advances the
   // search.
   void Update(const Search& search);
+  // The stable text is complete: nothing follows the bytes at its end. Call it after Update.
+  void FinishText() { TokenTable::FinishText(&stable_end_, &stable_text_); }
 
   // The encoder frame with which the text of the search begins.
   int64_t text_begin(const Search& search) const {

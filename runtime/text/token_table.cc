@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
-#include <unordered_set>
 #include <utility>
 
+#include "runtime/text/byte_text.h"
 #include "runtime/text/character_class.h"
 #include "runtime/text/utf8.h"
 #include "runtime/text/vocabulary.h"
@@ -97,6 +99,25 @@ bool IsTag(std::string_view name) {
   return IsBracketed(name) && name != "<unk>" && name != "<UNK>" && name.substr(0, 3) != "<0x";
 }
 
+// Appends what characters of tokens, spaces for word boundaries, add to a text.
+void AppendCharacters(std::string_view characters, TextEnd* end, std::string* text) {
+  for (const char c : characters) {
+    if (c == ' ') {
+      end->at_boundary = true;
+      continue;
+    }
+    if (end->at_boundary && !end->is_empty) *text += ' ';
+    end->is_empty = end->at_boundary = false;
+    *text += c;
+  }
+}
+
+std::vector<int32_t> IdsOf(const std::vector<Token>& tokens) {
+  std::vector<int32_t> ids;
+  for (const Token& token : tokens) ids.push_back(token.id);
+  return ids;
+}
+
 // Gives the words that a token is part of, words[first] to the last one, its time in equal parts.
 void AddToken(const Token& token, size_t first, std::vector<Word>* words) {
   const auto count = static_cast<double>(words->size() - first);
@@ -159,38 +180,79 @@ class WordSplitter {
 }  // namespace
 
 TokenTable::TokenTable(const std::string& units_text, int vocab_size, int blank_id,
-                       const std::string& source,
-                       const std::optional<std::vector<int32_t>>& special_tokens)
+                       const std::string& source, const std::optional<TokenKinds>& kinds)
     : blank_id_(blank_id) {
   CheckVocabulary(vocab_size, blank_id);
+  names_.resize(static_cast<size_t>(vocab_size));
+  if (kinds) SetVocabularies(kinds->vocabularies);
+  ReadNames(units_text, source);
+  is_byte_.assign(names_.size(), 0);
+  for (const std::string& name : names_) {
+    texts_.push_back(!kinds && IsTag(name) ? "" : BoundariesAsSpaces(name));
+  }
+  texts_[static_cast<size_t>(blank_id)].clear();
+  if (kinds) {
+    for (const SpecialToken& token : kinds->special) SetKind(token, source);
+  }
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    is_punctuation_.push_back(is_byte_[i] == 0 && IsPunctuationText(texts_[i]) ? 1 : 0);
+    has_boundaries_ =
+        has_boundaries_ || (is_byte_[i] == 0 && texts_[i].find(' ') != std::string::npos);
+  }
+}
+
+void TokenTable::SetVocabularies(const std::vector<LanguageVocabulary>& vocabularies) {
+  int64_t end = 0;
+  for (const LanguageVocabulary& vocabulary : vocabularies) {
+    end += vocabulary.size;
+    if (end > size()) {
+      throw std::invalid_argument("the vocabularies of languages have " + std::to_string(end) +
+                                  " tokens, expected at most vocab_size " + std::to_string(size()));
+    }
+    vocabulary_ends_.push_back(static_cast<int32_t>(end));
+  }
+}
+
+void TokenTable::ReadNames(const std::string& units_text, const std::string& source) {
   const std::vector<std::string_view> lines = SplitLines(units_text);
-  if (lines.size() != static_cast<size_t>(vocab_size)) {
-    throw std::runtime_error(source + ": expected " + std::to_string(vocab_size) +
+  if (lines.size() != names_.size()) {
+    throw std::runtime_error(source + ": expected " + std::to_string(size()) +
                              " tokens as vocab_size says, got " + std::to_string(lines.size()) +
                              " lines");
   }
-  names_.resize(lines.size());
-  std::unordered_set<std::string> known;
+  std::set<std::pair<std::string, std::optional<int>>> known;
   // There are as many lines as ids and no id occurs twice, so no id is missing.
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::string where = source + ": line " + std::to_string(i + 1);
     Entry entry = ParseLine(lines[i], where);
     CheckId(entry, names_, where);
-    if (!known.insert(entry.name).second) ThrowRepeated("token", entry, where);
+    if (!known.emplace(entry.name, VocabularyOf(entry.id)).second) {
+      ThrowRepeated("token", entry, where);
+    }
     names_[static_cast<size_t>(entry.id)] = std::move(entry.name);
   }
-  for (const std::string& name : names_) {
-    const bool is_tag = !special_tokens && IsTag(name);
-    texts_.push_back(is_tag ? "" : BoundariesAsSpaces(name));
+}
+
+void TokenTable::SetKind(const SpecialToken& token, const std::string& source) {
+  const size_t index = Index(token.id);
+  texts_[index].clear();
+  if (token.kind != TokenKind::kByte) return;
+  const int byte = ByteOfName(names_[index]);
+  if (byte < 0) {
+    throw std::runtime_error(source + ": the token " + std::to_string(token.id) +
+                             " stands for a byte (" + names_[index] +
+                             "); expected a name such as <0xE4>");
   }
-  texts_[static_cast<size_t>(blank_id)].clear();
-  if (special_tokens) {
-    for (const int32_t id : *special_tokens) texts_[Index(id)].clear();
-  }
-  for (const std::string& text : texts_) is_punctuation_.push_back(IsPunctuationText(text) ? 1 : 0);
-  has_boundaries_ = std::any_of(texts_.begin(), texts_.end(), [](const std::string& text) {
-    return text.find(' ') != text.npos;
-  });
+  const auto value = static_cast<char>(static_cast<unsigned char>(byte));
+  texts_[index] = IsControl(value) ? ' ' : value;
+  is_byte_[index] = 1;
+}
+
+std::optional<int> TokenTable::VocabularyOf(int32_t id) const {
+  Index(id);
+  const auto found = std::upper_bound(vocabulary_ends_.begin(), vocabulary_ends_.end(), id);
+  if (found == vocabulary_ends_.end()) return std::nullopt;
+  return static_cast<int>(found - vocabulary_ends_.begin());
 }
 
 size_t TokenTable::Index(int32_t id) const {
@@ -205,26 +267,69 @@ std::string TokenTable::Text(const std::vector<int32_t>& ids) const {
   std::string text;
   TextEnd end;
   for (const int32_t id : ids) AppendText(id, &end, &text);
+  FinishText(&end, &text);
   return text;
 }
 
 void TokenTable::AppendText(int32_t id, TextEnd* end, std::string* text) const {
-  for (const char c : texts_[Index(id)]) {
-    if (c == ' ') {
-      end->at_boundary = true;
-      continue;
-    }
-    if (end->at_boundary && !end->is_empty) *text += ' ';
-    *end = {/*is_empty=*/false, /*at_boundary=*/false};
-    *text += c;
+  const std::string& token = texts_[Index(id)];
+  if (!IsByte(id)) {
+    FinishText(end, text);
+    return AppendCharacters(token, end, text);
+  }
+  end->bytes += token;
+  for (;;) {
+    const DecodedCharacter next = FirstCharacter(end->bytes);
+    if (next.num_bytes == 0) return;
+    end->bytes.erase(0, next.num_bytes);
+    AppendCharacters(next.text, end, text);
   }
 }
 
-std::vector<Word> TokenTable::Words(const std::vector<Token>& tokens) const {
+void TokenTable::FinishText(TextEnd* end, std::string* text) {
+  while (!end->bytes.empty()) {
+    const DecodedCharacter next = FirstCharacterOfAll(end->bytes);
+    end->bytes.erase(0, next.num_bytes);
+    AppendCharacters(next.text, end, text);
+  }
+}
+
+std::vector<TextPiece> TokenTable::Pieces(const std::vector<int32_t>& ids,
+                                          UnfinishedCharacter unfinished) const {
+  std::vector<TextPiece> pieces;
+  for (size_t i = 0; i < ids.size();) {
+    if (!IsByte(ids[i])) {
+      pieces.push_back({i, 1, text(ids[i])});
+      ++i;
+      continue;
+    }
+    std::string bytes;
+    size_t end = i;
+    while (end < ids.size() && IsByte(ids[end])) bytes += text(ids[end++]);
+    const bool may_go_on = end == ids.size() && unfinished == UnfinishedCharacter::kLeaveOut;
+    while (i < end) {
+      const DecodedCharacter next = may_go_on ? FirstCharacter(bytes) : FirstCharacterOfAll(bytes);
+      if (next.num_bytes == 0) return pieces;
+      bytes.erase(0, next.num_bytes);
+      pieces.push_back({i, next.num_bytes, next.text});
+      i += next.num_bytes;
+    }
+  }
+  return pieces;
+}
+
+std::vector<Word> TokenTable::Words(const std::vector<Token>& tokens,
+                                    UnfinishedCharacter unfinished) const {
   std::vector<Word> words;
   WordSplitter splitter(has_boundaries_);
-  for (const Token& token : tokens) {
-    AddToken(token, splitter.Add(texts_[Index(token.id)], &words), &words);
+  for (const TextPiece& piece : Pieces(IdsOf(tokens), unfinished)) {
+    Token token = tokens[piece.first_token];
+    for (size_t i = 1; i < piece.num_tokens; ++i) {
+      const Token& next = tokens[piece.first_token + i];
+      token.end_ms = next.end_ms;
+      token.confidence = std::min(token.confidence, next.confidence);
+    }
+    AddToken(token, splitter.Add(piece.text, &words), &words);
   }
   return words;
 }
@@ -239,11 +344,13 @@ bool TokenTable::EndsWord(const std::vector<int32_t>& ids) const {
   return last != ids.rend() && text(*last).back() == ' ';
 }
 
-void TokenTable::Complete(Hypothesis* hypothesis) const {
-  std::vector<int32_t> ids;
-  for (const Token& token : hypothesis->tokens) ids.push_back(token.id);
-  hypothesis->text = Text(ids);
-  hypothesis->words = Words(hypothesis->tokens);
+void TokenTable::Complete(Hypothesis* hypothesis, UnfinishedCharacter unfinished) const {
+  const std::vector<int32_t> ids = IdsOf(hypothesis->tokens);
+  TextEnd end;
+  hypothesis->text.clear();
+  for (const int32_t id : ids) AppendText(id, &end, &hypothesis->text);
+  if (unfinished == UnfinishedCharacter::kReplace) FinishText(&end, &hypothesis->text);
+  hypothesis->words = Words(hypothesis->tokens, unfinished);
   hypothesis->begins_word = BeginsWord(ids);
   hypothesis->ends_word = EndsWord(ids);
 }

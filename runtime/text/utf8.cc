@@ -1,11 +1,7 @@
 #include "runtime/text/utf8.h"
 
-#include <cstddef>
-
 namespace runnel {
-namespace {
 
-// Bytes of the well-formed character at text[i], or 0.
 size_t CharacterLength(std::string_view text, size_t i) {
   const auto byte_at = [text](size_t at) {
     return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
@@ -23,8 +19,6 @@ size_t CharacterLength(std::string_view text, size_t i) {
   }
   return length;
 }
-
-}  // namespace
 
 bool IsUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {

@@ -2,6 +2,7 @@
 #ifndef RUNNEL_RUNTIME_TEXT_UTF8_H_
 #define RUNNEL_RUNTIME_TEXT_UTF8_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,9 @@ namespace runnel {
 // True when `text` is well-formed UTF-8 (Unicode standard, table 3-7: no overlong forms, no
 // surrogates, nothing above U+10FFFF). The empty text is well-formed.
 bool IsUtf8(std::string_view text);
+
+// Bytes of the well-formed character at text[i]; 0 where there is none.
+size_t CharacterLength(std::string_view text, size_t i);
 
 // Whether this byte of well-formed UTF-8 is the first of a character.
 inline bool BeginsCharacter(char byte) {

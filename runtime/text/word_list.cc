@@ -1,9 +1,13 @@
 #include "runtime/word_list.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/snapshot/sha256.h"
@@ -29,13 +33,16 @@ bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+using IdsByName = std::unordered_map<std::string, int32_t>;
+
 // Spells words in the tokens of a model. Errors are std::runtime_error.
 class Speller {
  public:
-  explicit Speller(const TokenTable& tokens) : tokens_(tokens) {
+  explicit Speller(const TokenTable& tokens)
+      : tokens_(tokens), ids_(std::max<size_t>(1, static_cast<size_t>(tokens.num_vocabularies()))) {
     for (int32_t id = 0; id < tokens.size(); ++id) {
       const std::string& name = tokens.name(id);
-      ids_.emplace(name, id);
+      AddId(name, id);
       if (!tokens.IsText(id)) continue;
       if (pieces_.empty() && !IsBracketed(name) && SplitCharacters(name).size() > 1) {
         pieces_ = name;
@@ -43,15 +50,31 @@ class Speller {
     }
   }
 
-  std::vector<int32_t> Spell(const ListFields& fields) const {
+  // The spellings of a word: one in the tokens of each language that has them, at least one.
+  std::vector<std::vector<int32_t>> Spell(const ListFields& fields) const {
     const std::string word(fields.front());
     const std::vector<std::string_view> pieces =
         fields.size() == 1 ? Characters(fields.front())
                            : std::vector<std::string_view>(fields.begin() + 1, fields.end());
-    std::vector<int32_t> spelling;
-    for (const std::string_view piece : pieces) spelling.push_back(Id(piece, word));
-    CheckText(word, spelling);
-    return spelling;
+    std::vector<std::vector<int32_t>> spellings;
+    std::string missing;  // of the first language
+    for (const IdsByName& ids : ids_) {
+      std::vector<int32_t> spelling;
+      for (const std::string_view piece : pieces) {
+        const auto found = ids.find(std::string(piece));
+        if (found == ids.end()) {
+          if (missing.empty()) missing = piece;
+          break;
+        }
+        spelling.push_back(found->second);
+      }
+      if (spelling.size() != pieces.size()) continue;
+      CheckSpelling(word, spelling);
+      spellings.push_back(std::move(spelling));
+    }
+    if (!spellings.empty()) return spellings;
+    throw std::runtime_error(Quoted(word) + " needs the token " + Quoted(missing) +
+                             ", which the model does not have");
   }
 
   bool BeginsWithBoundary(const std::vector<int32_t>& spelling) const {
@@ -75,20 +98,20 @@ class Speller {
     return characters;
   }
 
-  int32_t Id(std::string_view token, const std::string& word) const {
-    const auto found = ids_.find(std::string(token));
-    if (found == ids_.end()) {
-      throw std::runtime_error(Quoted(word) + " needs the token " + Quoted(token) +
-                               ", which the model does not have");
+  // A token of no language is one of each.
+  void AddId(const std::string& name, int32_t id) {
+    const std::optional<int> vocabulary = tokens_.VocabularyOf(id);
+    for (size_t i = 0; i < ids_.size(); ++i) {
+      if (!vocabulary || static_cast<size_t>(*vocabulary) == i) ids_[i].emplace(name, id);
     }
-    if (found->second == tokens_.blank_id()) {
-      throw std::runtime_error(Quoted(word) + " has the blank, " + Quoted(token) +
-                               ", among its tokens; a spelling has none");
-    }
-    return found->second;
   }
 
-  void CheckText(const std::string& word, const std::vector<int32_t>& spelling) const {
+  void CheckSpelling(const std::string& word, const std::vector<int32_t>& spelling) const {
+    if (std::count(spelling.begin(), spelling.end(), tokens_.blank_id()) > 0) {
+      throw std::runtime_error(Quoted(word) + " has the blank, " +
+                               Quoted(tokens_.name(tokens_.blank_id())) +
+                               ", among its tokens; a spelling has none");
+    }
     const std::string expected = SpacedText(word);
     if (expected.empty())
       throw std::runtime_error(Quoted(word) + " consists of word boundaries only; expected a word");
@@ -99,8 +122,8 @@ class Speller {
   }
 
   const TokenTable& tokens_;
-  std::unordered_map<std::string, int32_t> ids_;
-  std::string pieces_;  // a token of several characters, if there is one
+  std::vector<IdsByName> ids_;  // of the vocabulary of each language, or of all tokens
+  std::string pieces_;          // a token of several characters, if there is one
 };
 
 }  // namespace
@@ -112,9 +135,11 @@ WordList::WordList(const std::string& text, const TokenTable& tokens, const std:
   bool all_begin = true;
   bool all_end = true;
   ReadList(text, kFormat, source, [&](const ListFields& fields) {
-    spellings.push_back(speller.Spell(fields));
-    all_begin = all_begin && speller.BeginsWithBoundary(spellings.back());
-    all_end = all_end && speller.EndsWithBoundary(spellings.back());
+    for (std::vector<int32_t>& spelling : speller.Spell(fields)) {
+      all_begin = all_begin && speller.BeginsWithBoundary(spelling);
+      all_end = all_end && speller.EndsWithBoundary(spelling);
+      spellings.push_back(std::move(spelling));
+    }
     if (!all_begin && !all_end) {
       throw std::runtime_error("expected all words to begin with a word boundary (" +
                                std::string(kBoundary) + ") or all to end with one, else words " +

@@ -24,7 +24,8 @@ Activation ParseTransducerActivation(JsonSection* section) {
                                                     {"relu", Activation::kRelu},
                                                     {"gelu", Activation::kGelu},
                                                     {"tanh", Activation::kTanh},
-                                                    {"sigmoid", Activation::kSigmoid}});
+                                                    {"sigmoid", Activation::kSigmoid},
+                                                    {"identity", Activation::kIdentity}});
 }
 
 LstmPredictorConfig ParseLstm(JsonSection* section) {

@@ -41,6 +41,20 @@ json ValidSection() {
     "norm_first": true, "after_norm": true, "layer_norm_eps": 1e-5})");
 }
 
+json BranchformerSection() {
+  json section = ValidSection();
+  section["type"] = "branchformer";
+  section.erase("convolution");
+  section.erase("norm_first");
+  section["branches"] = {{"type", "causal"},
+                         {"cgmlp_dim", 192},
+                         {"cgmlp_kernel_size", 31},
+                         {"linear_after_convolution", true},
+                         {"gate_activation", "identity"},
+                         {"merge_kernel_size", 3}};
+  return section;
+}
+
 EncoderConfig Parse(const json& section) {
   JsonSection reader(section, "encoder", "m.pt");
   return ParseEncoderConfig(&reader);
@@ -103,6 +117,19 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_FALSE(read.after_norm);
   EXPECT_EQ(read.NeedsWholeUtterance(), nullptr);
 
+  other["normalization"] = {{"type", "utterance_biased"}, {"epsilon", 1e-20}};
+  EXPECT_EQ(Parse(other).normalization, Normalization::kUtterance);
+  EXPECT_EQ(Parse(other).deviation, FeatureDeviation::kBiased);
+  EXPECT_EQ(Parse(other).normalization_epsilon, 1e-20);
+  other["normalization"] = {{"type", "running_mean"}};
+  EXPECT_EQ(Parse(other).normalization, Normalization::kRunning);
+  EXPECT_EQ(Parse(other).deviation, FeatureDeviation::kNone);
+  other["normalization"] = {{"type", "running_mean"}, {"epsilon", 1e-20}};
+  EXPECT_TRUE(Contains(ParseError(other),
+                       "encoder.normalization.epsilon is a field this version does not know"));
+  other["normalization"] = {{"type", "utterance_biased"}};
+  EXPECT_TRUE(Contains(ParseError(other), "encoder.normalization.epsilon is missing"));
+
   json transformer = ValidSection();
   transformer["convolution"] = nullptr;
   EXPECT_FALSE(Parse(transformer).convolution.has_value());
@@ -110,6 +137,76 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_TRUE(read.attention_bias.key);
   EXPECT_FALSE(read.attention_bias.value);
   EXPECT_FALSE(read.attention_bias.out);
+}
+
+TEST(EncoderConfigTest, ReadsABranchformer) {
+  const EncoderConfig config = Parse(BranchformerSection());
+  EXPECT_FALSE(config.convolution.has_value());
+  EXPECT_TRUE(config.norm_first);
+  EXPECT_EQ(config.feed_forward.hidden_dim, 384);
+  EXPECT_EQ(config.branches->type, ConvolutionType::kCausal);
+  EXPECT_EQ(config.branches->gate_dim(), 96);
+  EXPECT_EQ(config.branches->cgmlp_kernel_size, 31);
+  EXPECT_TRUE(config.branches->linear_after_convolution);
+  EXPECT_EQ(config.branches->gate_activation, Activation::kIdentity);
+  EXPECT_EQ(config.branches->merge_kernel_size, 3);
+  EXPECT_EQ(config.NeedsWholeUtterance(), nullptr);
+
+  json without = BranchformerSection();
+  without["feed_forward"] = nullptr;
+  EXPECT_TRUE(Contains(ParseError(without),
+                       "feed_forward_dim is 384, expected 0 where feed_forward is null"));
+  without["feed_forward_dim"] = 0;
+  without["branches"]["type"] = "symmetric";
+  const EncoderConfig read = Parse(without);
+  EXPECT_EQ(read.feed_forward.hidden_dim, 0);
+  EXPECT_FALSE(read.feed_forward.macaron);
+  EXPECT_TRUE(Contains(read.NeedsWholeUtterance(), "dynamic_chunk"));
+
+  for (const auto& field : AllFields(BranchformerSection())) {
+    EXPECT_TRUE(Contains(ParseError(Without(BranchformerSection(), field)),
+                         "m.pt: encoder." + DottedPath(field) + " is missing"));
+  }
+  json odd = BranchformerSection();
+  odd["branches"]["cgmlp_dim"] = 193;
+  EXPECT_TRUE(Contains(ParseError(odd), "cgmlp_dim is 193, expected an even number"));
+  json conformer = ValidSection();
+  conformer["branches"] = BranchformerSection()["branches"];
+  EXPECT_TRUE(Contains(ParseError(conformer), "m.pt: encoder.branches is a field this version"));
+}
+
+// icefall's, which has no layer norms.
+json ReworkedSection() {
+  json section = ValidSection();
+  section["type"] = "reworked_conformer";
+  section["subsampling"] = {{"type", "conv2d_1_2_2"}};
+  section["convolution"]["norm"] = "none";
+  section["convolution"]["norm_epsilon"] = nullptr;
+  section["feed_forward"]["activation"] = "double_swish";
+  for (const char* field : {"norm_first", "after_norm", "layer_norm_eps"}) section.erase(field);
+  return section;
+}
+
+TEST(EncoderConfigTest, ReworkedConformer) {
+  const EncoderConfig config = Parse(ReworkedSection());
+  EXPECT_EQ(config.type, EncoderType::kReworkedConformer);
+  EXPECT_EQ(config.subsampling.type, SubsamplingType::kConv2d122);
+  EXPECT_EQ(config.convolution->norm, ConvolutionNorm::kNone);
+  EXPECT_EQ(config.feed_forward.activation, Activation::kDoubleSwish);
+  EXPECT_EQ(config.feed_forward.residual_scale(), 1.0);
+  EXPECT_EQ(Parse(ValidSection()).feed_forward.residual_scale(), 0.5);
+  EXPECT_FALSE(config.after_norm);
+  json other = ReworkedSection();
+  other["after_norm"] = false;
+  EXPECT_TRUE(
+      Contains(ParseError(other), "encoder.after_norm is a field this version does not know"));
+  other = ReworkedSection();
+  other["convolution"]["norm_epsilon"] = 1e-5;
+  EXPECT_TRUE(Contains(ParseError(other), "expected null without a norm"));
+  for (const auto& field : AllFields(ReworkedSection())) {
+    const std::string message = ParseError(Without(ReworkedSection(), field));
+    EXPECT_TRUE(Contains(message, "m.pt: encoder." + DottedPath(field) + " is missing"));
+  }
 }
 
 TEST(EncoderConfigTest, SmallestSizes) {
@@ -206,14 +303,15 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
 }
 
 TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
-  EXPECT_EQ(RefusalOf("/type", "transformer"), "expected \"conformer\"");
+  EXPECT_EQ(RefusalOf("/type", "transformer"),
+            "expected one of \"branchformer\", \"conformer\", \"reworked_conformer\"");
   EXPECT_EQ(RefusalOf("/convolution/type", "anticausal"),
             "expected one of \"causal\", \"dynamic_chunk\", \"symmetric\"");
   EXPECT_EQ(RefusalOf("/convolution/norm", "rms_norm"),
-            "expected one of \"batch_norm\", \"layer_norm\"");
+            "expected one of \"batch_norm\", \"layer_norm\", \"none\"");
   EXPECT_EQ(RefusalOf("/convolution/left_padding", ""), "expected one of \"gated_zero\", \"zero\"");
   EXPECT_EQ(RefusalOf("/feed_forward/activation", "ReLU"),
-            "expected one of \"gelu\", \"relu\", \"swish\"");
+            "expected one of \"double_swish\", \"gelu\", \"relu\", \"swish\"");
   EXPECT_TRUE(Contains(RefusalOf("/subsampling/type", "conv2d3"), "expected one of \"conv2d4\""));
   EXPECT_EQ(RefusalOf("/input_dim", 6),
             "expected bins enough for the convolutions of the subsampling");

@@ -99,7 +99,7 @@ class EncoderGoldenTest : public ::testing::TestWithParam<Arithmetic> {
   Matrix Added(const ResidualModule& module, const Matrix& x, LayerState* state,
                double scale = 1) const {
     Matrix sum = x;
-    module.AddTo({testing::OneChunk(0, x.count(), 0, state, -1)}, sum.rows());
+    module.Add({testing::OneChunk(0, x.count(), 0, state, -1)}, x.rows(), sum.rows());
     return MatrixOf(x.type(), x.count(), x.dim(), [&](int64_t row, int64_t column) {
       const int64_t index = row * x.dim() + column;
       return scale * (ValueAt(RowsOf(sum), index) - ValueAt(RowsOf(x), index));
@@ -183,7 +183,7 @@ TEST_P(EncoderGoldenTest, Convolution) {
 }
 
 TEST_P(EncoderGoldenTest, Layer) {
-  const ConformerLayer module(backend(), BindLayer(TinyConfig(), 0, weights()), 0, true);
+  const ConformerLayer module(backend(), BindConformerLayer(TinyConfig(), 0, weights()), 0, true);
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
     Matrix x = Input("module_x");

@@ -1,5 +1,5 @@
-// Ten architectures, in which every option of the encoder occurs, against values of the reference
-// in PyTorch (tests/golden/encoder/README.md).
+// Architectures in which every option of the encoder occurs, against values of the reference in
+// PyTorch (tests/golden/encoder/README.md).
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -96,7 +96,7 @@ TEST_P(EncoderVariantsGoldenTest, GivesTheRecordedValues) {
   EXPECT_GE(compared, 1);
 }
 
-TEST(EncoderVariantsGoldenFilesTest, AllTenAreThere) { EXPECT_EQ(Names().size(), 10U); }
+TEST(EncoderVariantsGoldenFilesTest, AllAreThere) { EXPECT_GE(Names().size(), 20U); }
 
 }  // namespace
 }  // namespace runnel

@@ -89,6 +89,26 @@ const std::vector<Variant>& Variants() {
          c->norm_first = false;
          c->after_norm = false;
        }},
+      {"e_branchformer",
+       [](EncoderConfig* c) {
+         c->type = EncoderType::kBranchformer;
+         c->convolution.reset();
+         c->branches = {ConvolutionType::kCausal, 26, 7, false, Activation::kIdentity, 4};
+       }},
+      {"e_branchformer_dynamic_chunk",
+       [](EncoderConfig* c) {
+         c->type = EncoderType::kBranchformer;
+         c->convolution.reset();
+         c->branches = {ConvolutionType::kDynamicChunk, 26, 6, true, Activation::kTanh, 5};
+         c->feed_forward.macaron = false;
+       }},
+      {"branchformer",
+       [](EncoderConfig* c) {
+         c->type = EncoderType::kBranchformer;
+         c->convolution.reset();
+         c->branches = {ConvolutionType::kCausal, 22, 5, true, Activation::kSwish, 0};
+         c->feed_forward = {0, false};
+       }},
       {"conformer_post_norm", [](EncoderConfig* c) { c->norm_first = false; }},
       {"gelu_without_biases",
        [](EncoderConfig* c) {
@@ -97,6 +117,20 @@ const std::vector<Variant>& Variants() {
          c->convolution->activation = Activation::kRelu;
          c->convolution->bias = false;
          c->scale_input = false;
+       }},
+      {"reworked_conformer",
+       [](EncoderConfig* c) {
+         c->type = EncoderType::kReworkedConformer;
+         c->subsampling = {SubsamplingType::kConv2d122, 0, false};
+         c->convolution->norm = ConvolutionNorm::kNone;
+         c->convolution->activation = Activation::kDoubleSwish;
+         c->feed_forward.activation = Activation::kDoubleSwish;
+         c->feed_forward.half_steps = false;
+         c->position = testing::PositionFromJson(
+             R"({"scheme": "chunk_rpe", "linear_pos_bias": false,
+                 "query_scaling": "before_bias", "table_order": "descending"})");
+         c->scale_input = false;
+         c->after_norm = false;
        }},
       {"no_normalization", [](EncoderConfig* c) { c->normalization = Normalization::kNone; }},
       {"running_normalization",
@@ -119,6 +153,27 @@ class EncoderVariantsTest : public ::testing::TestWithParam<std::tuple<Variant, 
   static const Arithmetic& arithmetic() { return std::get<1>(GetParam()); }
   static Encoder MakeEncoder() { return RandomEncoder(Config(), std::get<1>(GetParam()), kSeed); }
 };
+
+TEST(ReworkedConformerTest, EpsilonsThatAreOutOfRange) {
+  EncoderConfig config = testing::SmallConfig();
+  for (const Variant& variant : Variants()) {
+    if (std::string(variant.name) == "reworked_conformer") variant.change(&config);
+  }
+  const auto tensors = testing::RandomWeights(config, kSeed);
+  for (const char* name :
+       {"encoder.embed.out.1.log_epsilon", "encoder.encoders.1.norm_final.log_epsilon"}) {
+    for (const float value : {-1e4F, 1e4F}) {
+      auto damaged = tensors;
+      damaged[name] = Tensor({1}, std::vector<float>{value});
+      Weights weights(std::move(damaged), DataType::kFloat32, "m.pt");
+      EXPECT_TRUE(
+          Contains(ErrorMessage<std::runtime_error>([&] {
+                     Encoder(config, &weights, *MostExact().MakeBackend(config, &weights));
+                   }),
+                   std::string("m.pt: tensor ") + name + " holds a value that is out of range"));
+    }
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(All, EncoderVariantsTest,
                          ::testing::Combine(::testing::ValuesIn(Variants()),
@@ -188,16 +243,19 @@ TEST_P(EncoderVariantsTest, BatchesAndCopiesChangeNothing) {
 }
 
 TEST(WholeUtteranceModelTest, ChunksAreRefusedAndTheWholeUtteranceIsNot) {
-  for (const bool symmetric : {false, true}) {
-    EncoderConfig config = testing::SmallConfig();
-    if (symmetric) {
-      config.convolution->type = ConvolutionType::kSymmetric;
-    } else {
-      config.normalization = Normalization::kUtterance;
-    }
+  EncoderConfig conformer = testing::SmallConfig();
+  conformer.convolution->type = ConvolutionType::kSymmetric;
+  EncoderConfig branchformer = testing::SmallConfig();
+  branchformer.type = EncoderType::kBranchformer;
+  branchformer.convolution.reset();
+  branchformer.branches = {ConvolutionType::kSymmetric, 20, 5, false, Activation::kIdentity, 3};
+  EncoderConfig normalized = testing::SmallConfig();
+  normalized.normalization = Normalization::kUtterance;
+  for (const EncoderConfig& config : {conformer, branchformer, normalized}) {
     const Encoder encoder = RandomEncoder(config, MostExact(), kSeed);
     const Matrix features = RandomFeatures(config, 150, kSeed);
-    const std::string expected = symmetric ? "dynamic_chunk" : "running";
+    const std::string expected =
+        config.normalization == Normalization::kUtterance ? "running" : "dynamic_chunk";
     EXPECT_TRUE(
         Contains(ErrorMessage<std::invalid_argument>([&] { RunAlone(encoder, features, 8, 16); }),
                  expected));

@@ -133,12 +133,41 @@ TEST(NormalizationTest, UtteranceHasMeanZeroAndDeviationOne) {
   }
 }
 
-TEST(NormalizationTest, ConstantBinsStayFinite) {
-  const EncoderConfig config = Config(Normalization::kRunning);
-  const std::vector<float> frames(static_cast<size_t>(config.input_dim) * 4, 7.0F);
+TEST(NormalizationTest, BiasedDeviationsAndMeansAlone) {
+  EncoderConfig config = Config(Normalization::kUtterance);
+  constexpr int64_t kFrames = 50;
+  const Matrix features = ShiftedFeatures(config, kFrames, 2, 3, -5);
+  config.deviation = FeatureDeviation::kNone;
   FeatureStatistics statistics;
-  const Matrix rows = Normalize(MakeNormalizer(config), frames.data(), 4, &statistics);
-  EXPECT_EQ(LargestMagnitude(rows), 0.0);
+  const Matrix centred =
+      Normalize(MakeNormalizer(config), features.rows().float32(), kFrames, &statistics);
+  config.deviation = FeatureDeviation::kBiased;
+  // The smallest deviation: some bins have a larger one, others do not.
+  config.normalization_epsilon = MomentsOf(features.rows(), 0).deviation;
+  FeatureStatistics again;
+  const Matrix rows = Normalize(MakeNormalizer(config), features.rows().float32(), kFrames, &again);
+  const auto expected = [&](bool is_divided) {
+    return MatrixOf(DataType::kFloat64, kFrames, features.dim(), [&](int64_t row, int64_t bin) {
+      const auto [mean, deviation] = MomentsOf(features.rows(), bin);
+      const double biased = deviation * std::sqrt((kFrames - 1.0) / kFrames);
+      return (ValueAt(features.rows(), row * features.dim() + bin) - mean) /
+             (is_divided ? std::max(biased, config.normalization_epsilon) : 1.0);
+    });
+  };
+  EXPECT_LE(RelativeError(centred, expected(false)), 1e-9);
+  EXPECT_LE(RelativeError(rows, expected(true)), 1e-9);
+}
+
+TEST(NormalizationTest, ConstantBinsStayFinite) {
+  EncoderConfig config = Config(Normalization::kRunning);
+  for (const FeatureDeviation deviation :
+       {FeatureDeviation::kUnbiased, FeatureDeviation::kBiased, FeatureDeviation::kNone}) {
+    config.deviation = deviation;
+    const std::vector<float> frames(static_cast<size_t>(config.input_dim) * 4, 7.0F);
+    FeatureStatistics statistics;
+    const Matrix rows = Normalize(MakeNormalizer(config), frames.data(), 4, &statistics);
+    EXPECT_EQ(LargestMagnitude(rows), 0.0);
+  }
 }
 
 TEST(NormalizationTest, NoneChangesNothingAndKeepsNoStatistics) {

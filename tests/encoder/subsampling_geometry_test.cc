@@ -37,6 +37,7 @@ TEST(SubsamplingGeometryTest, RatesAndContexts) {
   for (const Expected& expected : {Expected{{SubsamplingType::kConv2d4}, 4, 0, 6},
                                    Expected{{SubsamplingType::kConv2d6}, 6, 0, 10},
                                    Expected{{SubsamplingType::kConv2d8}, 8, 0, 14},
+                                   Expected{{SubsamplingType::kConv2d122}, 4, 1, 7},
                                    Expected{{SubsamplingType::kLinear}, 1, 0, 0},
                                    Expected{{SubsamplingType::kStriding4, 8, false}, 4, 3, 3},
                                    Expected{{SubsamplingType::kStriding4, 8, true}, 4, 6, 0},
@@ -51,10 +52,12 @@ TEST(SubsamplingGeometryTest, RatesAndContexts) {
 
 TEST(SubsamplingGeometryTest, EncoderFrames) {
   const SubsamplingGeometry conv2d4({SubsamplingType::kConv2d4});
+  const SubsamplingGeometry conv2d122({SubsamplingType::kConv2d122});
   const SubsamplingGeometry striding4({SubsamplingType::kStriding4, 8, false});
   const SubsamplingGeometry linear({SubsamplingType::kLinear});
   for (int64_t frames = 0; frames < 2000; ++frames) {
     EXPECT_EQ(conv2d4.NumEncoderFrames(frames), frames < 7 ? 0 : ((frames - 1) / 2 - 1) / 2);
+    EXPECT_EQ(conv2d122.NumEncoderFrames(frames), conv2d4.NumEncoderFrames(frames));
     EXPECT_EQ(striding4.NumEncoderFrames(frames), (frames + 3) / 4);
     EXPECT_EQ(linear.NumEncoderFrames(frames), frames);
   }

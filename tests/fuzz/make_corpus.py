@@ -544,7 +544,11 @@ def script_archive() -> None:
             return self.again(self.other(self.encoder(x)))
 
     packed = torch.nn.Sequential(torch.nn.quantized.dynamic.Linear(4, 2))
-    for name, module in ('part', Part()), ('whole', Whole()), ('packed', packed):
+    rows = torch.quantization.quantize_dynamic(
+        torch.nn.Sequential(torch.nn.Linear(4, 2)),
+        {torch.nn.Linear: torch.quantization.per_channel_dynamic_qconfig})
+    for name, module in (('part', Part()), ('whole', Whole()), ('packed', packed),
+                         ('packed_rows', rows)):
         file = io.BytesIO()
         torch.jit.save(torch.jit.script(module), file)
         with zipfile.ZipFile(file) as archive:

@@ -23,12 +23,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from models.reference.archive import export_archive, fbank_section, model_config  # noqa: E402
 from models.reference.attention import AttentionBias  # noqa: E402
+from models.reference.branches import BranchesConfig  # noqa: E402
 from models.reference.config import ConformerConfig  # noqa: E402
 from models.reference.convolution import ConvolutionConfig  # noqa: E402
 from models.reference.ctc import CtcConfig  # noqa: E402
 from models.reference.feed_forward import FeedForwardConfig  # noqa: E402
 from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
-from models.reference.normalization import (NormalizationConfig, normalize_running,  # noqa: E402
+from models.reference.normalization import (RUNNING_TYPES, UTTERANCE_TYPES,  # noqa: E402
+                                            NormalizationConfig, normalize_running,
                                             normalize_utterance)
 from models.reference.positions import make_options  # noqa: E402
 from models.reference.subsampling import SubsamplingConfig, geometry_of  # noqa: E402
@@ -89,6 +91,34 @@ VARIANTS: Dict[str, ConformerConfig] = {
         position=make_options("legacy_rel_pos", table_length=50),
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
+    "reworked_conformer": variant(
+        type="reworked_conformer", subsampling=SubsamplingConfig("conv2d_1_2_2"),
+        position=make_options("chunk_rpe", query_scaling="before_bias"), scale_input=False,
+        convolution=ConvolutionConfig(5, norm="none", norm_epsilon=None,
+                                      activation="double_swish"),
+        feed_forward=FeedForwardConfig(activation="double_swish")),
+    **{name: variant(subsampling=SubsamplingConfig("linear"), num_layers=1,
+                     normalization=NormalizationConfig(name, epsilon))
+       for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
+                             ("utterance_mean", None), ("utterance_biased", 1e-20))},
+    "e_branchformer": variant(
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(10, 4, 3)),
+    "e_branchformer_dynamic_chunk": variant(
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(12, 5, 4, "dynamic_chunk", True, "relu"),
+        feed_forward=FeedForwardConfig(False)),
+    "e_branchformer_symmetric": variant(
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(12, 3, 5, "symmetric", False, "gelu")),
+    "branchformer": variant(
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(6, 3, 0, "causal", True, "tanh"),
+        feed_forward=None, feed_forward_dim=0),
+    "branchformer_swish": variant(
+        type="branchformer", convolution=None,
+        branches=BranchesConfig(6, 4, 0, gate_activation="swish"),
+        feed_forward=None, feed_forward_dim=0),
 }
 
 
@@ -232,11 +262,11 @@ def make_variant_goldens(name: str) -> Dict[str, Tensor]:
     for chunk_size, left_context in masks:
         frames = features
         kind, epsilon = config.normalization.type, config.normalization.epsilon
-        if kind == "utterance":
-            frames = normalize_utterance(features, epsilon)
-        elif kind == "running":
+        if kind in UTTERANCE_TYPES:
+            frames = normalize_utterance(features, epsilon, UTTERANCE_TYPES[kind])
+        elif kind in RUNNING_TYPES:
             frames = normalize_running(features, epsilon, chunk_size,
-                                       geometry_of(config.subsampling))
+                                       geometry_of(config.subsampling), RUNNING_TYPES[kind])
         setting = setting_name(chunk_size, left_context)
         if frames is not features:
             goldens["normalized_" + setting] = frames

@@ -11,11 +11,12 @@ from torch import Tensor
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from models.reference.attention import AttentionBias  # noqa: E402
+from models.reference.branches import BranchesConfig  # noqa: E402
 from models.reference.config import ConformerConfig  # noqa: E402
 from models.reference.convolution import ConvolutionConfig  # noqa: E402
 from models.reference.convolution import TYPES as CONVOLUTIONS  # noqa: E402
 from models.reference.ctc import CtcConfig  # noqa: E402
-from models.reference.feed_forward import FeedForwardConfig  # noqa: E402
+from models.reference.feed_forward import GATE_ACTIVATIONS, FeedForwardConfig  # noqa: E402
 from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
 from models.reference.normalization import NormalizationConfig  # noqa: E402
 from models.reference.positions import SCHEMES, make_options  # noqa: E402
@@ -70,11 +71,27 @@ def convolution_configs() -> Dict[str, ConvolutionConfig]:
     return kinds
 
 
+def branches_configs() -> Dict[str, ConformerConfig]:
+    """Branchformers: every type, gate and kind of merging, with and without feed-forward."""
+    def of(branches: BranchesConfig, **fields: Any) -> ConformerConfig:
+        return with_(type="branchformer", convolution=None, branches=branches, **fields)
+    configs = {f"e_branchformer-{kind}-{kernel}": of(BranchesConfig(12, kernel, merge, kind))
+               for kind, (kernel, merge) in itertools.product(CONVOLUTIONS, [(5, 3), (4, 6)])}
+    for gate in GATE_ACTIVATIONS:
+        configs[f"branchformer-{gate}"] = of(
+            BranchesConfig(10, 3, 0, linear_after_convolution=True, gate_activation=gate),
+            feed_forward=None, feed_forward_dim=0)
+    configs["e_branchformer-kernels_of_one"] = of(
+        BranchesConfig(10, 1, 1), feed_forward=FeedForwardConfig(False), after_norm=False)
+    return configs
+
+
 def model_configs() -> Dict[str, ConformerConfig]:
     """Every option of the encoder occurs."""
     configs = position_configs()
     configs.update((name, with_(subsampling=kind)) for name, kind in subsampling_configs().items())
     configs.update((name, with_(convolution=kind)) for name, kind in convolution_configs().items())
+    configs.update(branches_configs())
     configs["post_norm"] = with_(norm_first=False)
     configs["transformer"] = with_(
         convolution=None, feed_forward=FeedForwardConfig(False, "relu"), after_norm=False)
@@ -82,6 +99,11 @@ def model_configs() -> Dict[str, ConformerConfig]:
         convolution=None, feed_forward=FeedForwardConfig(False, "gelu", False), norm_first=False)
     configs["macaron_transformer"] = with_(convolution=None)
     configs["no_biases"] = with_(attention_bias=AttentionBias(False, False, False, False))
+    configs["reworked"] = with_(
+        type="reworked_conformer", subsampling=SubsamplingConfig("conv2d_1_2_2"),
+        convolution=ConvolutionConfig(5, norm="none", norm_epsilon=None,
+                                      activation="double_swish"),
+        feed_forward=FeedForwardConfig(activation="double_swish"), scale_input=False)
     configs["unscaled"] = with_(scale_input=False)
     configs["none_normalized"] = with_(normalization=NormalizationConfig("none"))
     configs["running"] = with_(normalization=NormalizationConfig("running", 1e-5))

@@ -251,7 +251,7 @@ def test_several_checkpoints(tmp_path, capsys):
     ("encoder_conf", "activation_type", "hardtanh"), ("encoder_conf", "zero_triu", True),
     ("encoder_conf", "selfattention_layer_type", "lf_selfattn"),
     ("encoder_conf", "new_option", 3), (None, "encoder", "contextual_block_conformer"),
-    (None, "normalize", "utterance_mvn"), (None, "frontend", "s3prl"),
+    (None, "normalize", "batch_mvn"), (None, "frontend", "s3prl"),
     (None, "preencoder", "linear"), ("frontend_conf", "window", "bartlett"),
     (None, "model", "st"), ("frontend_conf", "center", False), ("frontend_conf", "fs", "16 kHz"),
     ("frontend_conf", "log_base", 10), ("frontend_conf", "normalized", True),
@@ -296,6 +296,94 @@ def test_null_where_it_is_the_default(tmp_path):
     assert changed["encoder"]["normalization"] == {"type": "none"}
 
 
+@pytest.mark.parametrize("conf, section", [
+    ({}, {"type": "utterance_mean"}), (None, {"type": "utterance_mean"}),
+    ({"norm_vars": False, "eps": 1e-3}, {"type": "utterance_mean"}),
+    ({"norm_vars": True}, {"type": "utterance_biased", "epsilon": 1e-20}),
+    ({"norm_vars": True, "norm_means": True, "eps": 1e-3},
+     {"type": "utterance_biased", "epsilon": 1e-3})])
+def test_normalisation_over_the_utterance(conf, section, tmp_path):
+    made = Experiment(tmp_path / "exp")
+    made.config.update(normalize="utterance_mvn", normalize_conf=conf)
+    encoder = convert("espnet", made.write(), tmp_path / "m.pt")[1]["encoder"]
+    assert encoder["normalization"] == section
+    encoder = convert("espnet", made.folder, tmp_path / "m.pt", "--normalization=running",
+                      "--convolution=dynamic_chunk")[1]["encoder"]
+    assert encoder["normalization"] == {**section,
+                                        "type": section["type"].replace("utterance", "running")}
+
+
+def test_normalisation_without_means_is_refused(tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    made.config.update(normalize="utterance_mvn", normalize_conf={"norm_means": False})
+    assert "config.yaml.normalize_conf.norm_means is False, which is not supported" in refusal(
+        capsys, "espnet", made.write(), tmp_path / "m.pt")
+
+
+class TransducerExperiment(Experiment):
+    """With ESPnet's transducer in the place of the attention decoder."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        super().__init__(folder)
+        random = np.random.RandomState(7)
+        self.config.update(decoder="transducer", decoder_conf={
+            "rnn_type": "lstm", "num_layers": 2, "hidden_size": 12, "dropout": 0.1},
+            joint_net_conf={"joint_space_size": 10})
+        weights = self.weights = {name: value for name, value in self.weights.items()
+                                  if not name.startswith("decoder.")}
+        weights["decoder.embed.weight"] = normal(random, len(TOKENS), 12)
+        for i in range(2):
+            for part in ("ih", "hh"):
+                weights[f"decoder.decoder.{i}.weight_{part}_l0"] = normal(random, 48, 12)
+                weights[f"decoder.decoder.{i}.bias_{part}_l0"] = normal(random, 48)
+        linear(weights, "joint_network.lin_enc", random, 10, DIM)
+        linear(weights, "joint_network.lin_dec", random, 10, 12)
+        linear(weights, "joint_network.lin_out", random, len(TOKENS), 10)
+
+
+def test_transducers(tmp_path):
+    made = TransducerExperiment(tmp_path / "exp")
+    module, config, _ = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert config["ctc"] is not None and config["attention_decoder"] is None
+    assert config["transducer"] == {
+        "vocab_size": len(TOKENS), "blank_id": 0,
+        "predictor": {"type": "lstm", "embedding_dim": 12, "hidden_dim": 12, "num_layers": 2,
+                      "output_dim": None},
+        "joint": {"dim": 10, "input_linear": True, "hidden_linear": False, "activation": "tanh"},
+        "durations": [], "max_symbols": 1, "beam": "modified"}
+    state = module.state_dict()
+    for i in range(2):
+        layer = f"decoder.decoder.{i}.bias_"
+        assert torch.equal(state[f"transducer.predictor.lstm.{i}.bias"],
+                           made.weights[f"{layer}ih_l0"] + made.weights[f"{layer}hh_l0"])
+    heads = convert("espnet", made.folder, tmp_path / "m.pt", "--head=ctc")[1]
+    assert heads["transducer"] is None and heads["ctc"] is not None
+    heads = convert("espnet", made.folder, tmp_path / "m.pt", "--head=transducer")[1]
+    assert heads["transducer"] is not None and heads["ctc"] is None
+
+
+def test_older_transducers(tmp_path):
+    """Without CTC, and without a bias in the joint network's second layer."""
+    made = TransducerExperiment(tmp_path / "exp")
+    del made.weights["joint_network.lin_dec.bias"]
+    made.weights = {name: value for name, value in made.weights.items()
+                    if not name.startswith("ctc.")}
+    module, config, _ = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert config["ctc"] is None
+    assert not module.state_dict()["transducer.joint.predictor.bias"].any()
+
+
+@pytest.mark.parametrize("section, name, value", [
+    ("decoder_conf", "rnn_type", "gru"), ("decoder_conf", "embed_pad", 1),
+    ("decoder_conf", "new_option", 1), ("joint_net_conf", "joint_activation_type", "selu"),
+    ("joint_net_conf", "new_option", 1), ("model_conf", "transducer_multi_blank_durations", [2])])
+def test_transducers_that_are_not_supported(section, name, value, tmp_path, capsys):
+    made = TransducerExperiment(tmp_path / "exp")
+    made.config.setdefault(section, {})[name] = value
+    line = refusal(capsys, "espnet", made.write(), tmp_path / "m.pt")
+    assert f"config.yaml.{section}.{name} is {value!r}" in line
+
+
 def test_null_is_no_decoder(tmp_path):
     made = Experiment(tmp_path / "exp")
     made.config["decoder"] = None
@@ -306,9 +394,8 @@ def test_null_is_no_decoder(tmp_path):
 
 
 @pytest.mark.parametrize("name, value", [
-    ("encoder", "e_branchformer"), ("encoder", "contextual_block_conformer"),
-    ("decoder", "transducer"), ("frontend", "s3prl"), ("frontend", "fused"),
-    ("postencoder", "hugging_face_transformers"), ("normalize", "utterance_mvn")])
+    ("encoder", "contextual_block_conformer"), ("frontend", "s3prl"), ("frontend", "fused"),
+    ("postencoder", "hugging_face_transformers")])
 def test_other_kinds_of_models_are_named_before_the_weights_are_read(name, value, tmp_path, capsys):
     made = Experiment(tmp_path / "exp")
     made.config[name] = value

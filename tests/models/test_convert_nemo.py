@@ -1,17 +1,20 @@
 """NeMo models become archives that compute what NeMo computes."""
 
 import pathlib
-from typing import Any, List
+import tarfile
+from typing import Any, List, Tuple
 
 import numpy as np
 import pytest
 import soundfile
 import torch
 import torchaudio
+import yaml
 from convert_support import TOLERANCE, convert, encode, need_shared, refusal
 from nemo_files import (CASES, PIECES, NemoFile, load_case, recorded_caches, sentencepiece_model,
                         settings_of)
 
+from models.convert.token_kinds import TokenKinds, language_of_tag, special_tokens
 from models.reference.archive import mel_spectrogram_section
 from models.reference.config import SubsamplingConfig
 from models.reference.subsampling import geometry_of
@@ -107,22 +110,87 @@ def test_special_tokens(tmp_path, capsys):
     """Control pieces of SentencePiece, tags, and BERT's own tokens."""
     nemo = NemoFile("conformer_offline")
 
-    def special() -> List[str]:
+    def special() -> List[Tuple[str, ...]]:
         _, config, units = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
-        assert all(token["kind"] == "hidden" for token in config["special_tokens"])
-        return [units[token["id"]] for token in config["special_tokens"]]
+        return [(units[token.pop("id")], *token.values()) for token in config["special_tokens"]]
 
-    pieces = ["<unk>", "\u2581t", "<en-US>", "\u2581", "[CTL]", "<|spk0|>", "AB"]
-    kinds = {0: 2, 2: 4, 4: 3, 5: 3, 6: 4}
+    pieces = ["<unk>", "\u2581t", "<en-US>", "\u2581", "[CTL]", "<|spk0|>", "<0xE4>"]
+    kinds = {0: 2, 2: 4, 4: 3, 5: 3, 6: 6}
     nemo.files = {"9f_tokenizer.model": sentencepiece_model(pieces, kinds)}
-    assert special() == ["<en-US>", "[CTL]", "<|spk0|>"]
-    assert "special_tokens: <en-US>, [CTL], <|spk0|>\n" in capsys.readouterr().out
+    tags = [("<en-US>", "language", "en-US"), ("[CTL]", "hidden"), ("<|spk0|>", "hidden")]
+    assert special() == [*tags, ("<0xE4>", "byte")]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("special_tokens")] == [
+        "special_tokens, language: <en-US>", "special_tokens, hidden: [CTL], <|spk0|>",
+        "special_tokens, byte: <0xE4>"]
     nemo.files = {"9f_tokenizer.model": sentencepiece_model(pieces[:-1], kinds)}
     nemo.config["decoder"]["vocabulary"] = [*pieces[:-1], "<EOU>"]  # added after the tokenizer
-    assert special() == ["<en-US>", "[CTL]", "<|spk0|>", "<EOU>"]
+    assert special() == [*tags, ("<EOU>", "end")]
     nemo.files = {"9f_vocab.txt": b"[UNK]\n[PAD]\n##re\na\n##b\n[x]\n##d\n"}
     nemo.config["tokenizer"]["type"] = "wpe"
-    assert special() == ["[PAD]"]
+    assert special() == [("[PAD]", "hidden")]
+
+
+@pytest.mark.parametrize("unit, language", [
+    ("<en-US>", "en-US"), ("<de>", "de"), ("<|fr|>", "fr"), ("<zh-Hant-TW>", "zh-Hant-TW"),
+    ("<es-419>", "es-419"), ("<fil-PH>", "fil-PH"), ("<x-y>", "x-y"), ("<pad>", None),
+    ("<sp>", None), ("<unk>", None), ("<EOU>", None), ("de", None), ("en-US", None)])
+def test_languages_of_tags(unit, language):
+    """A code of ISO 639-1, a region, or a name that the language prompt has."""
+    assert language_of_tag(unit, ["x-y"]) == language
+
+
+def test_byte_pieces_by_their_form():
+    """A list of tokens without kinds has all of them, or they are text."""
+    names = [f"<0x{byte:02X}>" for byte in range(256)]
+    kinds = {token["kind"] for token in special_tokens(names, TokenKinds(), [], [])}
+    assert kinds == {"byte"}
+    assert special_tokens(names[:-1], TokenKinds(), [], []) == []
+    assert special_tokens(["a", "<0xE4>"], TokenKinds(bytes=frozenset([1])), [], []) == [
+        {"id": 1, "kind": "byte"}]
+
+
+def agg_model(folder: pathlib.Path) -> pathlib.Path:
+    """The recorded model of two languages, unpacked."""
+    with tarfile.open(need_shared("family_golden/nemo_agg_ctc") / "model.nemo") as tar:
+        tar.extractall(folder)
+    return folder
+
+
+def test_vocabularies_of_several_languages(tmp_path):
+    """AggregateTokenizer: one after the other, with equal pieces, the blank last."""
+    with np.load(need_shared("family_golden/nemo_agg_ctc") / "expected.npz") as arrays:
+        expected = dict(arrays)
+    source = agg_model(tmp_path)
+    module, config, units = convert("nemo", source, tmp_path / "m.pt")
+    assert units == [*expected["vocabulary"].tolist(), "<blank>"]
+    assert config["vocabularies"] == [{"language": "en", "size": 12},
+                                      {"language": "es", "size": 10}]
+    assert config["special_tokens"] == [] and config["ctc"] == {"vocab_size": 23, "blank_id": 22}
+    features = expected["features"]  # the archive's code leaves their normalisation to the caller
+    features = (features - features.mean(0)) / (features.std(0, ddof=1) + 1e-5)
+    encoded, log_probs = encode(module, features)
+    for value, name in ((encoded, "encoder_full"), (log_probs, "ctc_log_probs_full")):
+        torch.testing.assert_close(value, torch.from_numpy(expected[name]), rtol=0,
+                                   atol=TOLERANCE)
+
+
+def test_tokenizers_of_languages_that_are_missing_or_wrong(tmp_path, capsys):
+    source, output = agg_model(tmp_path / "agg"), tmp_path / "m.pt"
+    options = yaml.safe_load((source / "model_config.yaml").read_text())
+
+    def refused(langs: Any) -> str:
+        options["tokenizer"]["langs"] = langs
+        (source / "model_config.yaml").write_text(yaml.safe_dump(options, sort_keys=False))
+        return refusal(capsys, "nemo", source, output)
+
+    langs = options["tokenizer"]["langs"]
+    assert "tokenizer.langs is missing" in refused(None)
+    assert "tokenizer.langs is ['en']" in refused(["en"])
+    assert "tokenizer.langs.es.type is 'char'" in refused({**langs, "es": {"type": "char"}})
+    assert "no such file (the tokens of es)" in refused({**langs, "es": {"type": "bpe"}})
+    assert "langs.es" in refused({**langs, "es": 3})
+    assert "has 24 tokens, the model has 22" in refused({"en": langs["en"], "es": langs["en"]})
 
 
 def test_epsilon_and_running_normalization(tmp_path):
@@ -215,7 +283,7 @@ def test_damaged_compression(mode, tmp_path, capsys):
     ("preprocessor", "lowfreq", 9000), ("preprocessor", "highfreq", 8001),
     ("preprocessor", "preemph", 1.5),
     ("preprocessor", "_target_", "nemo.AudioToMFCCPreprocessor"),
-    ("tokenizer", "type", "agg"), ("decoder", "new_option", 1), ("decoder", "add_blank", False),
+    ("decoder", "new_option", 1), ("decoder", "add_blank", False),
     ("decoder", "_target_", "nemo.collections.asr.modules.MSDD_module"),
 ])
 def test_unsupported_options(section, name, value, tmp_path, capsys):
@@ -249,8 +317,6 @@ def test_files_that_are_missing_or_wrong(tmp_path, capsys):
     assert "SentencePiece" in refusal(capsys, "nemo", nemo.write(path), output)
     nemo.files["0a1b_tokenizer.model"] = sentencepiece_model(PIECES[:-1])
     assert "6 tokens" in refusal(capsys, "nemo", nemo.write(path), output)
-    nemo.files["0a1b_tokenizer.model"] = sentencepiece_model(PIECES, {4: 6})
-    assert "byte" in refusal(capsys, "nemo", nemo.write(path), output)
     path.write_bytes(b"no tar")
     assert "tar" in refusal(capsys, "nemo", path, output)
 
@@ -260,7 +326,6 @@ def test_files_that_are_missing_or_wrong(tmp_path, capsys):
     ("decoder._target_", "nemo.collections.asr.modules.StatelessTransducerDecoder"),
     ("joint._target_", "nemo.collections.asr.modules.HATJoint"),
     ("encoder.self_attention_model", "rel_pos_local_attn"), ("spk_kernel_type", "ff"),
-    ("tokenizer.type", "agg"),
     ("adapters", {"a": {"dim": 8}}), ("decoding.big_blank_durations", [2, 4, 8])])
 def test_other_kinds_of_models_are_named_before_the_weights_are_read(path, value, tmp_path, capsys):
     nemo = NemoFile("fastconformer_streaming", "hybrid")

@@ -309,7 +309,7 @@ def test_options_of_the_training_are_known(experiment, tmp_path):
 
 @pytest.mark.parametrize("section, name, value", [
     (None, "model", "paraformer"), (None, "model", "whisper"), (None, "encoder", "squeezeformer"),
-    (None, "encoder", "e_branchformer"), ("encoder_conf", "pos_enc_layer_type", "rope_pos"),
+    ("encoder_conf", "pos_enc_layer_type", "rope_pos"),
     (None, "predictor", "cif_predictor"), ("dataset_conf", "feats_type", "log_mel_spectrogram")])
 def test_other_kinds_of_models_are_named_before_the_weights_are_read(section, name, value,
                                                                      experiment, tmp_path, capsys):

@@ -82,11 +82,10 @@ def test_activations(activation):
 def test_symmetric_is_torchs_same_padding(kernel):
     module = make(ConvolutionConfig(kernel, "symmetric"))
     gated = torch.randn(1, DIM, 9, dtype=torch.float64)
-    left = module.left_frames
-    padded = F.pad(gated, [left, kernel - 1 - left])
     expected = F.conv1d(gated, module.depthwise_conv.weight, module.depthwise_conv.bias,
                         padding="same", groups=DIM)
-    torch.testing.assert_close(module.depthwise_conv(padded), expected, rtol=0, atol=1e-12)
+    filtered, _ = module.depthwise_conv(gated, module.initial_cache(1), PRESENT, -1)
+    torch.testing.assert_close(filtered, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", [n for n, c in KINDS.items() if c.type != "symmetric"])
@@ -154,7 +153,8 @@ def test_batch_norm_learns_its_statistics_in_training():
 @pytest.mark.parametrize("fields, message", [
     ({"type": "both"}, "type is 'both', expected one of causal, symmetric, dynamic_chunk"),
     ({"kernel_size": 0}, "kernel_size is 0, expected at least 1"),
-    ({"norm": "none"}, "norm is 'none', expected one of layer_norm, batch_norm"),
+    ({"norm": "rms"}, "norm is 'rms', expected one of none, layer_norm, batch_norm"),
+    ({"norm": "none"}, "norm_epsilon is 1e-05, the norm none; expected a number with a norm"),
     ({"activation": "tanh"}, "activation is 'tanh', expected one of swish, relu, gelu"),
     ({"norm_epsilon": 0.0}, "norm_epsilon is 0.0, expected more than 0"),
     ({"left_padding": "gated_zero", "type": "symmetric"}, "gated_zero, which needs type causal")])

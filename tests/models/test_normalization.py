@@ -30,6 +30,18 @@ def test_utterance(frames):
                                atol=1e-9)
 
 
+@pytest.mark.parametrize("frames", [1, 2, 100])
+def test_biased_deviations_and_means_alone(frames):
+    """ESPnet's utterance_mvn."""
+    x = noise(frames)
+    x[:, 2] = 3.0  # a bin without deviation
+    centred = x - x.mean(0)
+    torch.testing.assert_close(normalize_utterance(x, None, "mean"), centred, rtol=0, atol=1e-9)
+    std = x.std(0, unbiased=False).clamp_min(0.5)
+    torch.testing.assert_close(normalize_utterance(x, 0.5, "biased"), centred / std, rtol=0,
+                               atol=1e-9)
+
+
 def test_single_frame_has_no_deviation():
     assert torch.equal(normalize_utterance(noise(1), 1e-5), torch.zeros(1, 5).double())
 
@@ -83,9 +95,11 @@ def test_float32_frames_are_rounded_once():
 
 @pytest.mark.parametrize("fields", [{"type": "utterance"}, {"type": "running"},
                                     {"type": "none", "epsilon": 1e-5},
-                                    {"type": "global_cmvn", "epsilon": 1e-5}])
+                                    {"type": "global_cmvn", "epsilon": 1e-5},
+                                    {"type": "utterance_biased"},
+                                    {"type": "running_mean", "epsilon": 1e-5}])
 def test_epsilon_belongs_to_some_types(fields):
-    with pytest.raises(ValueError, match="epsilon belongs to utterance and running"):
+    with pytest.raises(ValueError, match="epsilon belongs to utterance, utterance_biased, running"):
         NormalizationConfig(**fields)
 
 

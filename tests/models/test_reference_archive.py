@@ -8,8 +8,8 @@ import torch
 from reference_models import (CONFIG, make_model, model_configs, run_chunked, run_whole, with_,
                               with_ctc)
 
-from models.reference.archive import (export_archive, fbank_section, model_config, read_archive,
-                                      tags)
+from models.reference.archive import (FORMAT_VERSION, export_archive, fbank_section, model_config,
+                                      read_archive, tags)
 from models.reference.convolution import ConvolutionConfig
 from models.reference.model import ModelConfig
 
@@ -36,7 +36,7 @@ def test_round_trip(name, tmp_path):
     export_archive(model, sections, UNITS, path)
     module, read_sections, read_units = read_archive(path)
     assert read_sections == sections and read_units == UNITS
-    assert sections["format_version"] == 4
+    assert sections["format_version"] == FORMAT_VERSION
     assert ModelConfig.from_json(sections) == with_ctc(config)
     features = torch.randn(50, 20)
     expected = run_whole(model, features, 3, 6)
@@ -95,7 +95,8 @@ def test_archives_of_version_2_are_read():
         name = next(name for name in archive.namelist() if name.endswith("/runnel.json"))
         assert b'"format_version": 2' in archive.read(name)
     module, sections, units = read_archive(str(OLD_ARCHIVE))
-    assert sections["format_version"] == 4 and len(units) == sections["ctc"]["vocab_size"]
+    assert sections["format_version"] == FORMAT_VERSION
+    assert len(units) == sections["ctc"]["vocab_size"]
     assert ModelConfig.from_json(sections).transducer is None
     assert hasattr(module, "forward_chunk")
 
@@ -105,11 +106,16 @@ def test_special_tokens_of_version_3_are_the_tags(tmp_path):
     units = ["<blank>", "<en-US>", "<unk>", "<UNK>", "<0x41>", "<", "[x]"]
     assert tags([*units, "<>"]) == [0, 1, 7]
     config = sections_of(CONFIG, {})
-    assert config.pop("special_tokens") == []
+    assert config.pop("special_tokens") == [] and config.pop("vocabularies") == []
     path = str(tmp_path / "tiny.pt")
     export_archive(make_model(CONFIG), {**config, "format_version": 3}, units, path)
     _, sections, _ = read_archive(path)
     assert sections["special_tokens"] == [{"id": 1, "kind": "hidden"}]
+    assert sections["vocabularies"] == []
+    listed = [{"id": 6, "kind": "hidden"}]
+    export_archive(make_model(CONFIG), {**config, "format_version": 4, "special_tokens": listed},
+                   units, path)
+    assert read_archive(path)[1]["special_tokens"] == listed
 
 
 def test_export_refuses_what_is_wrong(tmp_path):

@@ -69,7 +69,8 @@ def broken(config, path, name, value):
 
 
 @pytest.mark.parametrize("name", ["chunk_rpe", "bounded_rpe", "relative_key_value", "unshifted",
-                                  "legacy_rel_pos", "absolute", "striding4-causal", "running"])
+                                  "legacy_rel_pos", "absolute", "striding4-causal", "running",
+                                  "e_branchformer-causal-5", "reworked"])
 def test_every_field_is_required_typed_and_no_other_known(name):
     config = MODELS[name]
     encoder = config.to_json()
@@ -88,7 +89,8 @@ def test_every_field_is_required_typed_and_no_other_known(name):
 
 
 @pytest.mark.parametrize("path, name, value, message", [
-    ((), "type", "transformer", "encoder.type is 'transformer', expected 'conformer'"),
+    ((), "type", "transformer", "encoder.type is 'transformer', expected one of conformer, "
+     "reworked_conformer, branchformer"),
     ((), "num_layers", 0, "encoder: num_layers is 0, expected at least 1"),
     ((), "num_layers", 2.0, "encoder.num_layers is 2.0, expected an integer"),
     ((), "num_layers", True, "encoder.num_layers is True, expected an integer"),
@@ -107,11 +109,12 @@ def test_every_field_is_required_typed_and_no_other_known(name):
     (("position",), "query_scaling", "both",
      "encoder.position: query_scaling is 'both', expected one of after_bias, before_bias"),
     (("subsampling",), "type", "vgg", "encoder.subsampling.type is 'vgg', expected one of "
-     "conv2d4, conv2d6, conv2d8, linear, striding4, dw_striding8"),
+     "conv2d4, conv2d6, conv2d8, conv2d_1_2_2, linear, striding4, dw_striding8"),
     (("normalization",), "type", "running", "encoder.normalization.epsilon is missing"),
     (("normalization",), "epsilon", 1e-5, "encoder.normalization.epsilon is not a known field"),
     (("feed_forward",), "activation", "tanh",
-     "encoder.feed_forward: activation is 'tanh', expected one of swish, relu, gelu"),
+     "encoder.feed_forward: activation is 'tanh', expected one of swish, relu, gelu, "
+     "double_swish"),
     (("convolution",), "kernel_size", 0,
      "encoder.convolution: kernel_size is 0, expected at least 1"),
 ])
@@ -119,6 +122,28 @@ def test_messages(path, name, value, message):
     with pytest.raises(ValueError) as error:
         ConformerConfig.from_json(broken(CONFIG, path, name, value))
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("path, name, value, message", [
+    ((), "feed_forward_dim", 0, "encoder: feed_forward_dim is 0, expected at least 1"),
+    ((), "feed_forward", "none", "encoder.feed_forward is 'none', expected an object"),
+    (("branches",), "cgmlp_dim", 5,
+     "encoder.branches: cgmlp_dim is 5, expected an even number"),
+    (("branches",), "merge_kernel_size", -1,
+     "encoder.branches: merge_kernel_size is -1, expected at least 0"),
+    (("branches",), "gate_activation", "sigmoid", "encoder.branches: gate_activation is "
+     "'sigmoid', expected one of identity, swish, relu, gelu, tanh"),
+])
+def test_messages_of_a_branchformer(path, name, value, message):
+    with pytest.raises(ValueError) as error:
+        ConformerConfig.from_json(broken(MODELS["e_branchformer-causal-5"], path, name, value))
+    assert str(error.value) == message
+
+
+def test_feed_forward_modules_are_there_or_have_no_size():
+    encoder = broken(MODELS["branchformer-identity"], (), "feed_forward_dim", 24)
+    with pytest.raises(ValueError, match="^encoder: feed_forward_dim is 24, expected 0 where"):
+        ConformerConfig.from_json(encoder)
 
 
 def test_bounds_of_position_options():

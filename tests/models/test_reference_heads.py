@@ -305,7 +305,7 @@ def test_scripted_model_of_all_heads():
     ("transducer.predictor", "output_dim", "6",
      "transducer.predictor.output_dim is '6', expected an integer"),
     ("transducer.joint", "activation", "elu", "transducer.joint: activation is 'elu', "
-     "expected one of relu, tanh, swish, gelu, sigmoid"),
+     "expected one of relu, tanh, swish, gelu, sigmoid, identity"),
     ("transducer.joint", "input_linear", False, "transducer: joint.dim is 7 without input_linear, "
      "expected model_dim 16 and the predictor's 6 to equal it"),
     ("attention_decoder", "vocab_size", 8,

@@ -34,9 +34,13 @@ def torch_convolutions(module, config, features):
     pad = {None: [0] * 4, False: [1] * 4, True: [2, 1, 2, 1]}[config.causal]
     for layer in module.conv:
         if isinstance(layer, nn.Conv2d):
+            if config.type == "conv2d_1_2_2":
+                pad = [1] * 4 if layer.stride[0] == 1 else [0] * 4
             if layer.kernel_size[0] > 1:
                 x = F.pad(x, pad)
             x = F.conv2d(x, layer.weight, layer.bias, layer.stride, groups=layer.groups)
+        elif config.type == "conv2d_1_2_2":
+            x = x / (1 + torch.exp(1 - x))
         else:
             x = torch.relu(x)
     return module.out(x.transpose(1, 2).flatten(2))[0]
@@ -44,6 +48,7 @@ def torch_convolutions(module, config, features):
 
 @pytest.mark.parametrize("kind, rate, left_overlap, right_context", [
     ("conv2d4", 4, 0, 6), ("conv2d6", 6, 0, 10), ("conv2d8", 8, 0, 14), ("linear", 1, 0, 0),
+    ("conv2d_1_2_2", 4, 1, 7),
     ("striding4-centred", 4, 3, 3), ("striding4-causal", 4, 6, 0),
     ("dw_striding8-centred", 8, 7, 7), ("dw_striding8-causal", 8, 14, 0)])
 def test_frames_read(kind, rate, left_overlap, right_context):

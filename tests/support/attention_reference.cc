@@ -110,7 +110,7 @@ LayerState AttentionReference::InitialState() const {
 Matrix AttentionReference::Forward(ConstRows x, const std::vector<Segment>& segments) const {
   const Matrix input = Converted(x, type_);
   Matrix sum = input;
-  attention_->AddTo(segments, sum.rows());
+  attention_->Add(segments, input.rows(), sum.rows());
   const ConstRows before = input.rows();
   const ConstRows after = RowsOf(sum);
   return MatrixOf(DataType::kFloat64, x.count, x.dim, [&](int64_t row, int64_t column) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "encoder/model_file/model_archive.h"
@@ -39,6 +40,28 @@ std::shared_ptr<const Model> TinyWith(const std::string& name, const Tensor& ten
   return Model::Load(folder.File("m.pt"));
 }
 
+std::shared_ptr<const Model> LoadOffline(int step_threads) {
+  const TemporaryFolder folder;
+  ModelArchive archive = ReadModelArchive(TinyModelPath());
+  nlohmann::json config = nlohmann::json::parse(archive.config_json);
+  config["encoder"]["convolution"]["type"] = "symmetric";
+  config["encoder"]["normalization"] = {{"type", "utterance"}, {"epsilon", 1e-5}};
+  config["streaming"]["chunk_size"] = kWhole;
+  config["streaming"]["left_context"] = kUnlimited;
+  archive.tensors.erase("encoder.global_cmvn.mean");
+  archive.tensors.erase("encoder.global_cmvn.istd");
+  WriteArchive(folder.File("m.pt"), archive.tensors,
+               {{"runnel.json", config.dump()}, {"units.txt", archive.units_text}});
+  ModelOptions options = TinyOptions();
+  options.step_threads = step_threads;
+  return Model::Load(folder.File("m.pt"), options);
+}
+
+const std::shared_ptr<const Model>& Offline() {
+  static const std::shared_ptr<const Model> model = LoadOffline();
+  return model;
+}
+
 std::shared_ptr<const Model> TinyThatFails() {
   constexpr char kWeight[] = "ctc.ctc_lo.weight";
   const Tensor tensor = ReadModelArchive(TinyModelPath()).tensors.at(kWeight);
@@ -48,6 +71,7 @@ std::shared_ptr<const Model> TinyThatFails() {
 
 std::string Describe(const StreamOptions& options) {
   return "C " + std::to_string(options.chunk_size) + ", M " + std::to_string(options.left_context) +
+         (options.right_context < 0 ? "" : ", R " + std::to_string(options.right_context)) +
          (options.search.method == SearchMethod::kGreedy ? ", greedy" : ", beam");
 }
 
@@ -107,8 +131,9 @@ Results Final(const Stream& stream) {
   return results;
 }
 
-Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& options) {
-  Stream stream(Tiny(), options);
+Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& options,
+                     const std::shared_ptr<const Model>& model) {
+  Stream stream(model, options);
   stream.AcceptSamples(samples.data(), samples.size());
   stream.Finish();
   stream.Decode();

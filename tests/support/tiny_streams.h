@@ -30,6 +30,11 @@ const std::shared_ptr<const Model>& Tiny();
 
 // The golden model with another tensor of this name, on the default backend.
 std::shared_ptr<const Model> TinyWith(const std::string& name, const Tensor& tensor);
+// The golden model as one that was trained on whole utterances: its convolution is symmetric, and
+// its features are normalised over the utterance. Loaded once per process with one thread per step.
+std::shared_ptr<const Model> LoadOffline(int step_threads = 1);
+const std::shared_ptr<const Model>& Offline();
+
 // With weights so large that no probability is finite.
 std::shared_ptr<const Model> TinyThatFails();
 
@@ -48,8 +53,9 @@ void ExpectSame(const Results& actual, const Results& expected, double tolerance
 // The results at the end; also checks what must hold of any stream then.
 Results Final(const Stream& stream);
 
-// The results of a stream of the tiny model that gets all samples, (n), in one packet.
-Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& options);
+// The results of a stream of the model that gets all samples, (n), in one packet.
+Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& options,
+                     const std::shared_ptr<const Model>& model = Tiny());
 
 // Packets of 1 to `max_packet` samples, decoding after each, to the end of the audio.
 void Feed(Stream* stream, const std::vector<float>& samples, size_t max_packet,

@@ -68,6 +68,12 @@ void AddDepthwise(const EncoderConfig& config, int64_t chunk_size, PartCounts* o
     (*operations)[kConvolutionPart] += int64_t{2} * config.num_layers * chunk_size *
                                        config.convolution->kernel_size * config.model_dim;
   }
+  if (config.branches) {
+    const BranchesConfig& branches = *config.branches;
+    const int64_t products = branches.cgmlp_kernel_size * branches.gate_dim() +
+                             int64_t{2} * branches.merge_kernel_size * config.model_dim;
+    (*operations)[kConvolutionPart] += 2 * config.num_layers * chunk_size * products;
+  }
 }
 
 // Scores of keys and positions, and context.
@@ -93,6 +99,7 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
   const int64_t hidden = encoder.feed_forward.hidden_dim;
   std::vector<Matmul> matmuls;
   const auto add_feed_forward = [&] {
+    if (hidden == 0) return;
     matmuls.push_back({kFeedForwardPart, rows, dim, hidden});
     matmuls.push_back({kFeedForwardPart, rows, hidden, dim});
   };
@@ -104,6 +111,15 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
     if (encoder.convolution) {
       matmuls.push_back({kConvolutionPart, rows, dim, 2 * dim});
       matmuls.push_back({kConvolutionPart, rows, dim, dim});
+    }
+    if (encoder.branches) {
+      const int64_t gates = encoder.branches->gate_dim();
+      matmuls.push_back({kConvolutionPart, rows, dim, 2 * gates});
+      if (encoder.branches->linear_after_convolution) {
+        matmuls.push_back({kConvolutionPart, rows, gates, gates});
+      }
+      matmuls.push_back({kConvolutionPart, rows, gates, dim});
+      matmuls.push_back({kConvolutionPart, rows, 2 * dim, dim});
     }
     add_feed_forward();
   }

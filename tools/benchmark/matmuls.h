@@ -15,8 +15,10 @@ namespace runnel {
 enum ModelPart : uint8_t {
   kSubsamplingPart,
   kFeedForwardPart,
-  kAttentionPart,    // the projections, without scores and context
-  kConvolutionPart,  // the pointwise convolutions, without the depthwise one
+  kAttentionPart,  // the projections, without scores and context
+  // The pointwise convolutions, without the depthwise one; of a Branchformer, the projections of
+  // the cgMLP and of the merging.
+  kConvolutionPart,
   kCtcPart,
   kNumModelParts,
 };

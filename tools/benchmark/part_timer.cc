@@ -28,13 +28,29 @@ class TimedModule final : public ResidualModule {
   TimedModule(std::unique_ptr<const ResidualModule> module, double* ms)
       : module_(std::move(module)), ms_(ms) {}
 
-  void AddTo(const std::vector<Segment>& segments, Rows x) const override {
-    *ms_ += MillisecondsOf([&] { module_->AddTo(segments, x); });
+  void Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const override {
+    *ms_ += MillisecondsOf([&] { module_->Add(segments, x, y); });
   }
   void Initialize(LayerState* state) const override { module_->Initialize(state); }
 
  private:
   std::unique_ptr<const ResidualModule> module_;
+  double* ms_;
+};
+
+class TimedBranchMerge final : public BranchMergeModule {
+ public:
+  TimedBranchMerge(std::unique_ptr<const BranchMergeModule> module, double* ms)
+      : module_(std::move(module)), ms_(ms) {}
+
+  void Add(const std::vector<Segment>& segments, ConstRows attended, ConstRows gated,
+           Rows x) const override {
+    *ms_ += MillisecondsOf([&] { module_->Add(segments, attended, gated, x); });
+  }
+  void Initialize(LayerState* state) const override { module_->Initialize(state); }
+
+ private:
+  std::unique_ptr<const BranchMergeModule> module_;
   double* ms_;
 };
 
@@ -78,12 +94,24 @@ class TimedBackend final : public EncoderBackend {
       const ConvolutionWeights& weights, const LayerNormWeights* norm) const override {
     return Timed(backend_->MakeConvolution(weights, norm), kConvolutionPart);
   }
+  std::unique_ptr<const ResidualModule> MakeCgmlp(const CgmlpWeights& weights,
+                                                  const LayerNormWeights* norm) const override {
+    return Timed(backend_->MakeCgmlp(weights, norm), kConvolutionPart);
+  }
+  std::unique_ptr<const BranchMergeModule> MakeBranchMerge(
+      const BranchMergeWeights& weights) const override {
+    return std::make_unique<TimedBranchMerge>(backend_->MakeBranchMerge(weights),
+                                              &times_[kConvolutionPart]);
+  }
   std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {
     return Timed(backend_->MakeFeedForward(weights, norm), kFeedForwardPart);
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return backend_->MakeNorm(weights);
+  }
+  std::unique_ptr<const NormModule> MakeBasicNorm(const BasicNormWeights& weights) const override {
+    return backend_->MakeBasicNorm(weights);
   }
   std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
     return backend_->MakeLinear(weights);

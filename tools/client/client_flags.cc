@@ -42,6 +42,10 @@ DEFINE_int64(chunk_size, -2,
 DEFINE_int64(left_context, -2,
              "Encoder frames before a chunk that it attends to; -1: all; -2: as the model "
              "recommends. Only with --protocol=runnel.");
+DEFINE_int64(
+    right_context, -2,
+    "Encoder frames after a chunk, with which an offline model computes it anew in a window; "
+    "-1: none; -2: as the server decides. Only with --protocol=runnel.");
 DEFINE_string(options, "",
               "More fields of the start message of Runnel's protocol, as a JSON object: "
               R"({"head":"ctc","search":"beam","language":"en-US"}. )"
@@ -171,6 +175,7 @@ SessionOptions SessionOptionsFromFlags() {
   options.start.encoding = EncodingFromFlags();
   options.start.chunk_size = StreamOptionFromFlag("chunk_size", FLAGS_chunk_size);
   options.start.left_context = StreamOptionFromFlag("left_context", FLAGS_left_context);
+  options.start.right_context = StreamOptionFromFlag("right_context", FLAGS_right_context);
   options.start.fields = FieldsFromFlag();
   options.speed = FLAGS_speed;
   options.packet_ms = PacketMsFromFlag(options.start.encoding);

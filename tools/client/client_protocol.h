@@ -22,6 +22,7 @@ struct StartOptions {
   SampleEncoding encoding = SampleEncoding::kPcm16;
   std::optional<int64_t> chunk_size;
   std::optional<int64_t> left_context;
+  std::optional<int64_t> right_context;
   bool wants_snapshots = false;
   bool endpointing = false;  // the server ends an utterance in silence
   std::string fields;        // a JSON object: more fields, which replace those above; "": none

@@ -64,6 +64,7 @@ class StreamFeeder {
     StreamOptions options;
     options.chunk_size = setting.chunk_size;
     options.left_context = setting.left_context;
+    options.right_context = setting.right_context;
     options.search = GreedyTransducer();
     return options;
   }

@@ -22,6 +22,7 @@ class ChunkPlayer {
         features_(features),
         chunk_size_(setting.chunk_size),
         left_context_(setting.left_context),
+        right_context_(setting.right_context),
         state_(encoder.InitialState()) {}
 
   bool Done() const { return !NextChunk().has_value(); }
@@ -39,13 +40,15 @@ class ChunkPlayer {
 
  private:
   std::optional<EncoderChunk> NextChunk() const {
-    return encoder_->NextChunk(state_, chunk_size_, features_.size(0) - next_frame_, true);
+    return encoder_->NextChunk(state_, chunk_size_, features_.size(0) - next_frame_, true,
+                               right_context_);
   }
 
   const Encoder* encoder_;
   at::Tensor features_;
   int64_t chunk_size_;
   int64_t left_context_;
+  int64_t right_context_;
   EncoderState state_;
   int64_t next_frame_ = 0;
   std::vector<at::Tensor> outputs_;
@@ -70,6 +73,24 @@ at::Tensor RunUnderMask(const Encoder& encoder, const at::Tensor& features,
   const Matrix rows = encoder.ForwardUnderMask(features.data_ptr<float>(), features.size(0),
                                                setting.chunk_size, setting.left_context, observer);
   return libtorch::View(rows.rows()).clone();
+}
+
+at::Tensor RunWindows(const SubsamplingGeometry& geometry, const at::Tensor& features,
+                      const StreamingSetting& setting,
+                      const std::function<at::Tensor(const at::Tensor&)>& run_whole) {
+  const int64_t total = geometry.NumEncoderFrames(features.size(0));
+  std::vector<at::Tensor> outputs;
+  for (int64_t begin = 0; begin < total; begin += setting.chunk_size) {
+    const int64_t first = std::max<int64_t>(0, begin - setting.left_context);
+    const int64_t last = begin + setting.chunk_size + setting.right_context - 1;
+    const int64_t end_frame =
+        std::min(features.size(0), last * geometry.rate() + geometry.right_context() + 1);
+    const at::Tensor rows =
+        run_whole(features.slice(0, first * geometry.rate(), end_frame).contiguous());
+    const int64_t end = std::min(begin + setting.chunk_size, total);
+    outputs.push_back(rows.slice(0, begin - first, end - first));
+  }
+  return at::cat(outputs, 0);
 }
 
 at::Tensor RunChunked(const Encoder& encoder, const at::Tensor& features,
@@ -126,9 +147,14 @@ at::Tensor RunPackets(const Encoder& encoder,
   std::vector<at::Tensor> outputs;
   const auto compute_ready_chunks = [&] {
     while (const auto chunk = encoder.NextChunk(state, setting.chunk_size, stream.NumFramesReady(),
-                                                stream.finished())) {
-      std::vector<float> frames(static_cast<size_t>(chunk->num_frames * stream.dim()));
-      stream.PopFrames(static_cast<size_t>(chunk->num_frames), frames.data());
+                                                stream.finished(), setting.right_context)) {
+      const int64_t num_ahead = chunk->num_ahead.value_or(0);
+      const auto num_taken = static_cast<size_t>(chunk->num_frames);
+      std::vector<float> frames((num_taken + static_cast<size_t>(num_ahead)) *
+                                static_cast<size_t>(stream.dim()));
+      stream.PopFrames(num_taken, frames.data());
+      stream.PeekFrames(static_cast<size_t>(num_ahead),
+                        frames.data() + num_taken * static_cast<size_t>(stream.dim()));
       const EncoderOutput output =
           encoder.Step({{&state, frames.data(), *chunk, setting.left_context}});
       outputs.push_back(libtorch::View(output.rows.rows()).clone());

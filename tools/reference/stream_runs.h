@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <vector>
@@ -22,7 +23,13 @@ namespace runnel {
 at::Tensor RunUnderMask(const Encoder& encoder, const at::Tensor& features,
                         const StreamingSetting& setting, const LayerObserver& observer = nullptr);
 
-// One chunk after the other.
+// The windows of a setting with right context. `run_whole` computes the rows of the feature frames
+// of a window, (n, input_dim), as of a whole utterance.
+at::Tensor RunWindows(const SubsamplingGeometry& geometry, const at::Tensor& features,
+                      const StreamingSetting& setting,
+                      const std::function<at::Tensor(const at::Tensor&)>& run_whole);
+
+// One chunk, or window, after the other.
 at::Tensor RunChunked(const Encoder& encoder, const at::Tensor& features,
                       const StreamingSetting& setting, const LayerObserver& observer = nullptr);
 

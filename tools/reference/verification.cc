@@ -87,6 +87,9 @@ std::map<Verification::CheckIndex, Check> Verification::MakeChecks() const {
     checks.emplace(index, Check(name, allowed));
   };
   add(kChunked, "chunk by chunk = whole under chunk mask", between);
+  if (model_->streaming().window) {
+    add(kWindows, "windows = whole utterances of their frames", between);
+  }
   add(kPackets, "packets of random size = all samples at once", between * kSameComputation);
   add(kCopied, "copied midway = not copied", between * kSameComputation);
   add(kBatched, "in a batch of all settings = alone", between);
@@ -101,6 +104,12 @@ std::map<Verification::CheckIndex, Check> Verification::MakeChecks() const {
       has_ctc ? "chunk by chunk = TorchScript forward_chunk"
               : "chunk by chunk = TorchScript encode_chunk",
       tolerance);
+  if (model_->streaming().window) {
+    add(kScriptWindows,
+        has_ctc ? "windows = TorchScript forward of their frames"
+                : "windows = TorchScript encode of their frames",
+        tolerance);
+  }
   if (parts.prompt) add(kPrompt, "language prompt = TorchScript", tolerance);
   if (parts.transducer) {
     add(kPredictor, "state of the predictor = TorchScript", tolerance);
@@ -163,17 +172,11 @@ void Verification::Run(const OnSetting& on_setting) {
 void Verification::CompareWithOthers(size_t index) {
   const Encoder& encoder = model_->parts().encoder;
   const StreamingSetting& setting = settings_[index];
-  const at::Tensor whole = RunUnderMask(encoder, features_, setting);
   const at::Tensor chunked = RunChunked(encoder, features_, setting);
   chunked_[index] = chunked;
-  Record(kChunked, index, chunked, whole);
-  if (script_) {
-    const at::Tensor frames = ScriptFeatures(setting);
-    Record(kForward, index, ScriptOutput(model_->parts(), whole),
-           script_->Forward(frames, setting.chunk_size, setting.left_context));
-    Record(kForwardChunk, index, ScriptOutput(model_->parts(), chunked),
-           RunTorchScriptChunked(*script_, frames, setting));
-  }
+  const at::Tensor whole = setting.right_context == StreamOptions::kNone
+                               ? CompareChunks(index, chunked)
+                               : CompareWindows(index, chunked);
   if (!tries_all_[index]) return;
   CompareHeads(index, whole);
   std::mt19937_64 random(options_.seed + index);
@@ -184,6 +187,39 @@ void Verification::CompareWithOthers(size_t index) {
   for (const at::Tensor& output : RunCopied(encoder, features_, setting, &random)) {
     Record(kCopied, index, output, chunked);
   }
+}
+
+at::Tensor Verification::CompareChunks(size_t index, const at::Tensor& chunked) {
+  const StreamingSetting& setting = settings_[index];
+  at::Tensor whole = RunUnderMask(model_->parts().encoder, features_, setting);
+  Record(kChunked, index, chunked, whole);
+  if (script_) {
+    const at::Tensor frames = ScriptFeatures(features_, setting.chunk_size);
+    Record(kForward, index, ScriptOutput(model_->parts(), whole),
+           script_->Forward(frames, setting.chunk_size, setting.left_context));
+    Record(kForwardChunk, index, ScriptOutput(model_->parts(), chunked),
+           RunTorchScriptChunked(*script_, frames, setting));
+  }
+  return whole;
+}
+
+at::Tensor Verification::CompareWindows(size_t index, const at::Tensor& chunked) {
+  constexpr StreamingSetting kWhole;
+  const StreamingSetting& setting = settings_[index];
+  const Encoder& encoder = model_->parts().encoder;
+  const SubsamplingGeometry& geometry = encoder.subsampling();
+  at::Tensor whole = RunWindows(geometry, features_, setting, [&](const at::Tensor& window) {
+    return RunUnderMask(encoder, window, kWhole);
+  });
+  Record(kWindows, index, chunked, whole);
+  if (script_) {
+    Record(kScriptWindows, index, ScriptOutput(model_->parts(), chunked),
+           RunWindows(geometry, features_, setting, [&](const at::Tensor& window) {
+             return script_->Forward(ScriptFeatures(window, kWhole.chunk_size), kWhole.chunk_size,
+                                     kWhole.left_context);
+           }));
+  }
+  return whole;
 }
 
 void Verification::CompareHeads(size_t index, const at::Tensor& encoder_rows) {
@@ -247,13 +283,13 @@ void Verification::CompareTokens(std::mt19937_64* random) {
   }
 }
 
-at::Tensor Verification::ScriptFeatures(const StreamingSetting& setting) const {
+at::Tensor Verification::ScriptFeatures(const at::Tensor& features, int64_t chunk_size) const {
   const Normalization normalization = model_->parts().encoder.config().normalization;
   const bool outside =
       normalization == Normalization::kUtterance || normalization == Normalization::kRunning;
-  if (!outside) return features_;
-  const Matrix rows = model_->parts().encoder.Normalize(features_.data_ptr<float>(),
-                                                        features_.size(0), setting.chunk_size);
+  if (!outside) return features;
+  const Matrix rows =
+      model_->parts().encoder.Normalize(features.data_ptr<float>(), features.size(0), chunk_size);
   return libtorch::View(rows.rows()).clone();
 }
 
@@ -261,6 +297,7 @@ void Verification::CompareLayers(size_t index) {
   const StreamingSetting& setting = settings_[index];
   LayerRecorder whole;
   LayerRecorder chunked;
+  if (setting.right_context != StreamOptions::kNone) return;  // windows overlap
   RunUnderMask(model_->parts().encoder, features_, setting, whole.Observer());
   RunChunked(model_->parts().encoder, features_, setting, chunked.Observer());
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -270,8 +307,9 @@ void Verification::CompareLayers(size_t index) {
 void Verification::Record(CheckIndex check, size_t index, const at::Tensor& actual,
                           const at::Tensor& expected) {
   constexpr std::array<const char*, kNumChecks> kNames = {
-      "chunked",       "packets", "copied",    "batched", "tokens",       "forward",
-      "forward_chunk", "prompt",  "predictor", "joint",   "decoder_left", "decoder_right"};
+      "chunked",   "packets",       "copied",       "batched",        "tokens",
+      "forward",   "forward_chunk", "windows",      "script_windows", "prompt",
+      "predictor", "joint",         "decoder_left", "decoder_right"};
   const std::lock_guard<std::mutex> lock(mutex_);
   const Difference difference = DifferenceBetween(actual, expected);
   checks_.at(check).Record(settings_[index].Name(), difference);

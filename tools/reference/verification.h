@@ -43,6 +43,8 @@ class Verification {
     kTokens,
     kForward,
     kForwardChunk,
+    kWindows,
+    kScriptWindows,
     kPrompt,
     kPredictor,
     kJoint,
@@ -55,12 +57,15 @@ class Verification {
   size_t MostUncomparedTokens() const;
   // These handle settings_[index] and may run in several threads, for different settings.
   void CompareWithOthers(size_t index);
+  // Returns the rows that chunk by chunk must give.
+  at::Tensor CompareChunks(size_t index, const at::Tensor& chunked);
+  at::Tensor CompareWindows(size_t index, const at::Tensor& chunked);
   void CompareLayers(size_t index);
   void CompareHeads(size_t index, const at::Tensor& encoder_rows);
   // All settings of tries_all_.
   void CompareTokens(std::mt19937_64* random);
-  // The features in the form that the archive's TorchScript takes.
-  at::Tensor ScriptFeatures(const StreamingSetting& setting) const;
+  // Features in the form that the archive's TorchScript takes.
+  at::Tensor ScriptFeatures(const at::Tensor& features, int64_t chunk_size) const;
   void Record(CheckIndex check, size_t index, const at::Tensor& actual, const at::Tensor& expected);
 
   const std::shared_ptr<const Model> model_;

@@ -251,6 +251,10 @@ class Server {
       left_context = services_.limits.max_left_context;
       defaults = Defaults();
     }
+    if (!is_whole) {
+      if (defaults.right_context != StreamOptions::kNone) left_context = defaults.left_context;
+      chosen.right_context = defaults.right_context;
+    }
     chosen.chunk_size = defaults.chunk_size;
     chosen.sample_rate_hz = defaults.sample_rate_hz;
     defaults_ = defaults;
@@ -266,6 +270,9 @@ class Server {
               << (defaults_.left_context == StreamOptions::kUnlimited
                       ? "unlimited"
                       : std::to_string(defaults_.left_context))
+              << (defaults_.right_context == StreamOptions::kNone
+                      ? ""
+                      : ", right context " + std::to_string(defaults_.right_context))
               << ", unless a client asks for others";
   }
 

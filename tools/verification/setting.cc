@@ -1,6 +1,7 @@
 #include "tools/verification/setting.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <set>
 #include <stdexcept>
@@ -11,6 +12,10 @@ namespace {
 
 constexpr int64_t kFull = -1;
 constexpr int64_t kUnlimited = -1;
+
+// Windows of offline models.
+constexpr std::array<StreamingSetting, 4> kWindows = {
+    {{1, 8, 3}, {4, 0, 0}, {4, 20, 7}, {16, 5, 1}}};
 
 bool IsAllowed(const StreamingSetting& setting, const ModelConfig& config) {
   try {
@@ -38,13 +43,17 @@ std::vector<StreamingSetting> SettingGrid(const ModelConfig& config) {
     }
   }
   candidates.insert({config.streaming.chunk_size, config.streaming.left_context});
-  for (const auto& [chunk_size, left_context] : config.streaming.only) {
-    candidates.insert({chunk_size, left_context});
+  for (const StreamingSetting& setting : config.streaming.only) {
+    candidates.insert({setting.chunk_size, setting.left_context});
   }
   std::vector<StreamingSetting> settings;
   for (const auto& [chunk_size, left_context] : candidates) {
     const StreamingSetting setting{chunk_size, left_context};
     if (IsAllowed(setting, config)) settings.push_back(setting);
+  }
+  if (config.streaming.window) {
+    settings.insert(settings.end(), kWindows.begin(), kWindows.end());
+    settings.push_back(*config.streaming.window);
   }
   return settings;
 }

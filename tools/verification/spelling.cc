@@ -15,13 +15,12 @@ namespace {
 // The vocabulary by text.
 class Speller {
  public:
-  explicit Speller(const TokenTable& tokens) {
+  explicit Speller(const TokenTable& tokens) : has_boundaries_(tokens.has_word_boundaries()) {
     for (int32_t id = 0; id < tokens.size(); ++id) {
-      const std::string& text = tokens.text(id);
-      if (text.empty()) continue;  // the blank
-      ids_.emplace(text, id);
-      longest_ = std::max(longest_, text.size());
-      has_boundaries_ = has_boundaries_ || text.find(' ') != text.npos;
+      if (tokens.IsText(id) && !tokens.IsByte(id)) Add(tokens.text(id), id);
+    }
+    for (int32_t id = 0; id < tokens.size(); ++id) {  // where no other token has this text
+      if (tokens.IsByte(id)) Add(tokens.text(id), id);
     }
   }
 
@@ -57,9 +56,14 @@ class Speller {
   }
 
  private:
+  void Add(const std::string& text, int32_t id) {
+    ids_.emplace(text, id);
+    longest_ = std::max(longest_, text.size());
+  }
+
   std::unordered_map<std::string_view, int32_t> ids_;  // the texts belong to the token table
   size_t longest_ = 0;                                 // bytes
-  bool has_boundaries_ = false;
+  bool has_boundaries_;
 };
 
 std::vector<std::string> Words(const std::string& text) {

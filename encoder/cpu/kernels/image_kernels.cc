@@ -45,9 +45,10 @@ constexpr int kFirstKernelTaps = kFirstKernelSize * kFirstKernelSize;
 
 // The inputs of an output stay in registers while its channels pass by. Taps without an input are
 // left out, so that a sum has the same terms at an edge of an image and within a larger one.
-void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-                const float* weights, const float* bias, int64_t channels, float* y) {
-  const Relu relu;
+template <class Function>
+void ActivatedOneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
+                         const float* weights, const float* bias, int64_t channels,
+                         const Function& activate, float* y) {
   const FloatTag d;
   for (int64_t t = 0; t < outputs.num_frames; ++t) {
     for (int64_t f = 0; f < outputs.bins; ++f, y += channels) {
@@ -66,7 +67,7 @@ void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& o
           for (int tap = 0; tap < kFirstKernelTaps; ++tap) {
             sum = hn::MulAdd(inputs[tap], part.Load(weights + tap * channels + c), sum);
           }
-          part.Store(relu(sum), y + c);
+          part.Store(activate(sum), y + c);
         });
         continue;
       }
@@ -78,10 +79,18 @@ void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& o
                              part.Load(weights + (i * kFirstKernelSize + j) * channels + c), sum);
           }
         }
-        part.Store(relu(sum), y + c);
+        part.Store(activate(sum), y + c);
       });
     }
   }
+}
+
+void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
+                const float* weights, const float* bias, int64_t channels, Activation activation,
+                float* y) {
+  WithActivation(activation, [&](auto function) HWY_ATTR {
+    ActivatedOneChannel(x, kernel, outputs, weights, bias, channels, function, y);
+  });
 }
 
 void Depthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
@@ -209,10 +218,11 @@ static void InParts(const ImageOutputs& outputs, int64_t values, const Body& bod
 }
 
 void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-                        const float* weights, const float* bias, int64_t channels, float* y) {
+                        const float* weights, const float* bias, int64_t channels,
+                        Activation activation, float* y) {
   InParts(outputs, channels, [&](const ImageOutputs& part, int64_t first) {
     RUNNEL_DISPATCH(OneChannel)
-    (x, kernel, part, weights, bias, channels, y + first * channels);
+    (x, kernel, part, weights, bias, channels, activation, y + first * channels);
   });
 }
 void ConvolveDepthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "encoder/activation.h"
 #include "encoder/cpu/kernels/matmul_input.h"
 
 namespace runnel::kernels {
@@ -34,10 +35,11 @@ struct ImageOutputs {
   int64_t bins;
 };
 
-// A 3 x 3 convolution of one input channel: y (num_frames, bins, channels) = relu(bias + ...).
-// weights: (9, channels), frames outermost.
+// A 3 x 3 convolution of one input channel: y (num_frames, bins, channels) =
+// activation(bias + ...). weights: (9, channels), frames outermost.
 void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-                        const float* weights, const float* bias, int64_t channels, float* y);
+                        const float* weights, const float* bias, int64_t channels,
+                        Activation activation, float* y);
 
 // A depthwise convolution without activation. y: one row of channels per output. weights:
 // (size * size, channels).

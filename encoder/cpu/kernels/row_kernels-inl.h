@@ -124,6 +124,12 @@ struct Tanh {
   }
 };
 
+struct DoubleSwish {
+  HWY_INLINE FloatVector operator()(FloatVector x) const {
+    return hn::Mul(x, Sigmoid(hn::Sub(x, hn::Set(FloatTag(), 1.0f))));
+  }
+};
+
 struct Logistic {
   HWY_INLINE FloatVector operator()(FloatVector x) const { return Sigmoid(x); }
 };
@@ -143,6 +149,10 @@ HWY_INLINE void WithActivation(const std::optional<Activation>& activation, cons
       return body(Tanh());
     case Activation::kSigmoid:
       return body(Logistic());
+    case Activation::kDoubleSwish:
+      return body(DoubleSwish());
+    case Activation::kIdentity:
+      return body(NoActivation());
   }
 }
 
@@ -361,6 +371,20 @@ HWY_INLINE void NormalizeRow(const float* x, int64_t count, const float* weight,
     const FloatVector normal = hn::Mul(hn::Sub(part.Load(x + i), mean), scale);
     part.Store(hn::MulAdd(normal, part.Load(weight + i), part.Load(bias + i)), y + i);
   });
+}
+
+// x / sqrt(mean of x^2 + epsilon) over `count` values; y may be x.
+HWY_INLINE void NormalizeRowByMagnitude(const float* x, int64_t count, float epsilon, float* y) {
+  const FloatTag d;
+  FloatVector squares = hn::Zero(d);
+  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
+    const FloatVector value = part.Load(x + i);
+    squares = hn::MulAdd(value, value, squares);
+  });
+  const float mean = SumOf(squares) / static_cast<float>(count);
+  const FloatVector scale = hn::Set(d, 1.0f / std::sqrt(mean + epsilon));
+  ForEachVector(count, [&](int64_t i, auto part)
+                           HWY_ATTR { part.Store(hn::Mul(part.Load(x + i), scale), y + i); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -17,9 +17,10 @@ HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 
-void LayerNormFloat(const float* x, int64_t rows, int64_t dim, const NormWeights& norm, float* y) {
+void LayerNormFloat(const float* x, int64_t stride, int64_t rows, int64_t dim,
+                    const NormWeights& norm, float* y) {
   for (int64_t r = 0; r < rows; ++r) {
-    NormalizeRow(x + r * dim, dim, norm.weight, norm.bias, norm.epsilon, y + r * dim);
+    NormalizeRow(x + r * stride, dim, norm.weight, norm.bias, norm.epsilon, y + r * dim);
   }
 }
 
@@ -31,6 +32,12 @@ void LayerNormInput(const float* x, int64_t rows, int64_t dim, const NormWeights
     float* row = RowToCompute(y, r, temporary);
     NormalizeRow(x + r * dim, dim, norm.weight, norm.bias, norm.epsilon, row);
     StoreRow(row, y, r);
+  }
+}
+
+void BasicNormRows(const float* x, int64_t rows, int64_t dim, float epsilon, float* y) {
+  for (int64_t r = 0; r < rows; ++r) {
+    NormalizeRowByMagnitude(x + r * dim, dim, epsilon, y + r * dim);
   }
 }
 
@@ -47,6 +54,24 @@ void GluRows(const float* x, int64_t rows, int64_t dim, float* y) {
       part.Store(hn::Mul(part.Load(value + i), Sigmoid(part.Load(gate + i))), out + i);
     });
   }
+}
+
+void GateRows(const float* x, const float* gates, int64_t rows, Activation activation,
+              const MatmulInput& y) {
+  const int64_t dim = y.dim;
+  Scratch scratch;
+  auto* temporary = scratch.Take<float>(dim);
+  WithActivation(activation, [&](auto function) HWY_ATTR {
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* value = x + r * 2 * dim;
+      const float* gate = gates + r * dim;
+      float* row = RowToCompute(y, r, temporary);
+      ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
+        part.Store(hn::Mul(part.Load(value + i), function(part.Load(gate + i))), row + i);
+      });
+      StoreRow(row, y, r);
+    }
+  });
 }
 
 void ActivateValues(Activation activation, int64_t count, float* x) {
@@ -128,8 +153,10 @@ namespace runnel::kernels {
 
 RUNNEL_EXPORT(LayerNormFloat);
 RUNNEL_EXPORT(LayerNormInput);
+RUNNEL_EXPORT(BasicNormRows);
 RUNNEL_EXPORT(StoreFloatRows);
 RUNNEL_EXPORT(GluRows);
+RUNNEL_EXPORT(GateRows);
 RUNNEL_EXPORT(ActivateValues);
 RUNNEL_EXPORT(AdvanceLstmRows);
 RUNNEL_EXPORT(LogSoftmaxRows);
@@ -146,13 +173,25 @@ static void InParts(int64_t rows, int64_t dim, const Body& body) {
 
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm, float* y) {
   InParts(rows, dim, [&](int64_t first, int64_t count) {
-    RUNNEL_DISPATCH(LayerNormFloat)(x + first * dim, count, dim, norm, y + first * dim);
+    RUNNEL_DISPATCH(LayerNormFloat)(x + first * dim, dim, count, dim, norm, y + first * dim);
+  });
+}
+void LayerNormOfSecondHalf(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
+                           float* y) {
+  InParts(rows, dim, [&](int64_t first, int64_t count) {
+    RUNNEL_DISPATCH(LayerNormFloat)
+    (x + (2 * first + 1) * dim, 2 * dim, count, dim, norm, y + first * dim);
   });
 }
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
                const MatmulInput& y) {
   InParts(rows, dim, [&](int64_t first, int64_t count) {
     RUNNEL_DISPATCH(LayerNormInput)(x + first * dim, count, dim, norm, y.From(first));
+  });
+}
+void BasicNorm(const float* x, int64_t rows, int64_t dim, float epsilon, float* y) {
+  InParts(rows, dim, [&](int64_t first, int64_t count) {
+    RUNNEL_DISPATCH(BasicNormRows)(x + first * dim, count, dim, epsilon, y + first * dim);
   });
 }
 void StoreRows(const float* x, int64_t rows, const MatmulInput& y) {
@@ -163,6 +202,13 @@ void StoreRows(const float* x, int64_t rows, const MatmulInput& y) {
 void Glu(const float* x, int64_t rows, int64_t dim, float* y) {
   InParts(rows, dim, [&](int64_t first, int64_t count) {
     RUNNEL_DISPATCH(GluRows)(x + first * 2 * dim, count, dim, y + first * dim);
+  });
+}
+void MultiplyByGates(const float* x, const float* gates, int64_t rows, Activation activation,
+                     const MatmulInput& y) {
+  InParts(rows, y.dim, [&](int64_t first, int64_t count) {
+    RUNNEL_DISPATCH(GateRows)
+    (x + first * 2 * y.dim, gates + first * y.dim, count, activation, y.From(first));
   });
 }
 void Activate(Activation activation, int64_t count, float* x) {

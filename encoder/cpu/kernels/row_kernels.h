@@ -11,7 +11,8 @@ namespace runnel::kernels {
 
 // Every function computes each row on its own, so its bits do not depend on other rows. Matrices
 // are row-major and contiguous. All functions may be called from several threads at once. Layer
-// norms, StoreRows and Glu share their rows among the threads of a step (step_threads.h).
+// norms, StoreRows, Glu and MultiplyByGates share their rows among the threads of a step
+// (step_threads.h).
 
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, over each row. Ba et al. 2016.
 struct NormWeights {
@@ -23,12 +24,25 @@ void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& nor
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
                const MatmulInput& y);
 
+// The same for the second half of each row: (rows, 2 dim) -> (rows, dim).
+void LayerNormOfSecondHalf(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
+                           float* y);
+
+// y = x / sqrt(mean of x^2 + epsilon), over each row: icefall's BasicNorm. Zhang and Sennrich 2019,
+// without weights.
+void BasicNorm(const float* x, int64_t rows, int64_t dim, float epsilon, float* y);
+
 // Copies, rounds or quantises: (rows, y.dim).
 void StoreRows(const float* x, int64_t rows, const MatmulInput& y);
 
 // (rows, 2 dim) -> (rows, dim): the first half times the sigmoid of the second (Dauphin et al.
 // 2017).
 void Glu(const float* x, int64_t rows, int64_t dim, float* y);
+
+// y = the first half of each row of x, times activation(gates): (rows, 2 y.dim) and (rows, y.dim)
+// -> (rows, y.dim).
+void MultiplyByGates(const float* x, const float* gates, int64_t rows, Activation activation,
+                     const MatmulInput& y);
 
 // x = activation(x), over `count` values.
 void Activate(Activation activation, int64_t count, float* x);

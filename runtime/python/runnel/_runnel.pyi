@@ -88,7 +88,8 @@ class Model:
     def compute_description(self) -> str:
         """Precision, cache and instruction set in one line, for a log."""
     def _features(self, samples: _Samples) -> NDArray[np.float32]: ...
-    def _log_probs(self, samples: _Samples, chunk_size: int, left_context: int) -> NDArray[Any]: ...
+    def _log_probs(self, samples: _Samples, chunk_size: int, left_context: int, right_context: int
+                   ) -> NDArray[Any]: ...
 
 class WordList:
     """The words that a search is restricted to.
@@ -219,6 +220,9 @@ class Stream:
     @property
     def left_context(self) -> int:
         """Encoder frames before a chunk; -1: all."""
+    @property
+    def right_context(self) -> int:
+        """Encoder frames after a chunk in its window; -1: no windows."""
     @property
     def sample_rate_hz(self) -> int:
         """Rate of the samples that the stream accepts."""

@@ -211,6 +211,8 @@ class StreamingConfig:
     max_left_context: Optional[int]  # None: no limit
     # (chunk_size, left_context): the only ones that the model was trained for; empty: any.
     only: Tuple[Tuple[int, int], ...]
+    # Of an offline model, for live audio: (chunk_size, left_context, right_context).
+    window: Optional[Tuple[int, int, int]]
 
 
 @dataclasses.dataclass(frozen=True)

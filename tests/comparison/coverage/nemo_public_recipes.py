@@ -116,6 +116,7 @@ def _of_attention(config: Dict[str, Any]) -> Dict[str, Any]:
     """A model whose only head is an attention decoder: here its encoder and its options."""
     config = copy.deepcopy(config)
     config.pop("tokenizer", None)
+    config["target"] = "nemo.collections.asr.models.EncDecMultiTaskModel"
     config["encoder"].update(n_layers=2, d_model=16, n_heads=2, ff_expansion_factor=2,
                              subsampling_conv_channels=8)
     return config

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -248,13 +249,74 @@ TEST(PickleReaderTest, StoragesThatAreNone) {
             "a storage of 4194304");
 }
 
+// 0 1 2 ... as int8, of these sizes. `scheme`: the parts of a tuple.
+std::string Quantised(const std::string& scheme, const Shape& shape, const Shape& strides,
+                      const std::string& storage = "QInt8Storage") {
+  return Call("torch._utils", "_rebuild_qtensor",
+              Storage(storage, "0", 6) + Integer(0) + Sizes(shape) + Sizes(strides) +
+                  Tuple(scheme) + "\x89N");
+}
+std::string ByTensor(double scale, int64_t zero_point) {
+  std::string bytes(sizeof(scale), '\0');
+  std::memcpy(bytes.data(), &scale, sizeof(scale));
+  return Name("torch", "per_tensor_affine") + "G" + std::string(bytes.rbegin(), bytes.rend()) +
+         Integer(zero_point);
+}
+
+std::vector<float> DequantisedValues(const std::string& value) {
+  const ScriptPickle pickle = Read(value);
+  return Float32Values(pickle.root.As<ScriptQuantizedTensor>()->values);
+}
+
+TEST(PickleReaderTest, QuantisedTensors) {
+  EXPECT_EQ(DequantisedValues(Quantised(ByTensor(0.5, 2), {2, 3}, {3, 1})),
+            (std::vector<float>{-1, -0.5F, 0, 0.5F, 1, 1.5F}));
+  EXPECT_EQ(DequantisedValues(Quantised(ByTensor(2, -128), {2, 2}, {1, 2})),
+            (std::vector<float>{256, 260, 258, 262}));
+  // The scales are the bytes of other storages, which are numbers close to 0.
+  const std::string scales = StoredTensor(Storage("DoubleStorage", "1", 3), 1, {2}, {1});
+  const std::string zeros = StoredTensor(Storage("LongStorage", "2", 2), 0, {2}, {0});
+  const std::string by_row = Name("torch", "per_channel_affine") + scales + zeros;
+  EXPECT_EQ(RefusalOf(Quantised(by_row + Integer(0), {2, 3}, {3, 1})),
+            "data.pkl has a quantised tensor with a zero point that is not of 8 bits");
+  EXPECT_EQ(RefusalOf(Quantised(by_row + Integer(0), {3, 2}, {2, 1})),
+            "data.pkl has a quantised tensor with another number of scales than rows");
+}
+
+TEST(PickleReaderTest, QuantisedTensorsThatAreDamaged) {
+  const std::string name = Name("torch", "per_tensor_affine");
+  const auto refusal = [](const std::string& scheme) {
+    return RefusalOf(Quantised(scheme, {6}, {1}));
+  };
+  EXPECT_EQ(refusal(""), "data.pkl has a quantised tensor without a scheme");
+  EXPECT_EQ(refusal("K\1"), "data.pkl has a quantised tensor without a scheme");
+  EXPECT_EQ(refusal(name + "K\1K\1"),
+            "data.pkl has a quantised tensor without scales or zero points");
+  for (const double scale :
+       {0.0, -1.0, 1e39, static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
+    EXPECT_EQ(refusal(ByTensor(scale, 0)),
+              "data.pkl has a quantised tensor with a scale that is not a positive number");
+  }
+  for (const int64_t zero_point : {int64_t{128}, int64_t{-129}, INT64_MIN}) {
+    EXPECT_EQ(refusal(ByTensor(1, zero_point)),
+              "data.pkl has a quantised tensor with a zero point that is not of 8 bits");
+  }
+  EXPECT_EQ(RefusalOf(Quantised(ByTensor(1, 0), {7}, {1})),
+            "data.pkl has a tensor outside its storage");
+  // Values that float32 holds take four times the memory of those in the file, and no more.
+  EXPECT_EQ(
+      RefusalOf(Tuple(Quantised(ByTensor(1, 0), {6}, {1}) + Quantised(ByTensor(1, 0), {6}, {1}))),
+      "data.pkl has tensors that repeat the values of their storages");
+}
+
 TEST(PickleReaderTest, TensorsOfOtherKindsAreValuesThatNobodyReads) {
-  const std::string quantised =
-      Call("torch._utils", "_rebuild_qtensor",
-           Storage("QInt8Storage", "0", 4) + Integer(0) + Sizes({4}) + Sizes({1}) +
-               Tuple(Name("torch", "per_tensor_affine") + "K\1K\1") + "\x89N");
-  EXPECT_EQ(Read(quantised).root.As<ScriptUnreadTensor>()->reason->Full(),
-            "torch._utils._rebuild_qtensor");
+  const std::string by_column = Name("torch", "per_channel_affine") + "NN" + Integer(1);
+  for (const std::string& other :
+       {Quantised(ByTensor(1, 0), {6}, {1}, "QUInt8Storage"), Quantised(by_column, {6}, {1}),
+        Quantised(Name("torch", "of_the_future"), {6}, {1})}) {
+    EXPECT_EQ(Read(other).root.As<ScriptUnreadTensor>()->reason->Full(),
+              "torch._utils._rebuild_qtensor");
+  }
   const std::string complex = StoredTensor(Storage("ComplexFloatStorage", "0", 4), 0, {4}, {1});
   EXPECT_EQ(Read(complex).root.As<ScriptUnreadTensor>()->reason->Full(),
             "torch.ComplexFloatStorage");

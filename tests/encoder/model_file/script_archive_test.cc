@@ -122,6 +122,70 @@ TEST(ScriptArchiveTest, WhatHoldsNoModule) {
             "data.pkl has two tensors a.b");
 }
 
+// A quantised linear layer as PyTorch 1.13 writes it, and as older versions do.
+TEST(ScriptArchiveTest, PackedLinearLayers) {
+  const auto weight = [](const Shape& shape) {
+    return testing::pickle::Call(
+        "torch._utils", "_rebuild_qtensor",
+        Storage("QInt8Storage", "0", 6) + testing::pickle::Integer(0) +
+            testing::pickle::Sizes(shape) +
+            testing::pickle::Sizes(shape.size() == 2 ? Shape{2, 1} : Shape{1}) +
+            testing::pickle::Tuple(testing::pickle::Name("torch", "per_tensor_affine") +
+                                   std::string("G\x3f\xe0\0\0\0\0\0\0", 9) +
+                                   testing::pickle::Integer(0)) +
+            "\x89N");
+  };
+  const auto built = [](const std::string& module, const std::string& name,
+                        const std::string& state) {
+    return testing::pickle::Name(module, name) + ")\x81" + state + "b";
+  };
+  const auto in_object = [&](const std::string& state) {
+    return Object(
+        "A",
+        Text("out") + Object("Linear", Text("_packed_params") +
+                                           Object("LinearPackedParams",
+                                                  Text("_packed_params") +
+                                                      built("__torch__.torch.classes.quantized",
+                                                            "LinearPackedParamsBase", state))));
+  };
+  const auto in_module = [&](const std::string& state) {
+    return Object(
+        "A", Text("out") + Object("Linear", Text("_packed_params") +
+                                                built("__torch__", "LinearPackedParams", state)));
+  };
+  const std::string code =
+      "class A(Module):\nclass Linear(Module):\nclass LinearPackedParams(Module):\n";
+  using testing::pickle::Tuple;
+  for (const std::string& objects : {in_object(Tuple(weight({3, 2}) + TensorOf(3))),
+                                     in_module(Tuple(weight({3, 2}) + TensorOf(3) + "\x88K\1"))}) {
+    const ScriptArchive archive = Archive(objects, code);
+    EXPECT_TRUE(archive.HasPackedLinear());
+    EXPECT_EQ(NamesOf(archive.Tensors()), (std::vector<std::string>{"out.bias", "out.weight"}));
+    EXPECT_EQ(archive.Tensors().at("out.weight").shape(), (Shape{3, 2}));
+    EXPECT_EQ(archive.Tensors().at("out.weight").type(), DataType::kFloat32);
+  }
+  EXPECT_EQ(NamesOf(Archive(in_object(Tuple(weight({3, 2}) + "N")), code).Tensors()),
+            std::vector<std::string>{"out.weight"});
+  const std::string no_weight =
+      "data.pkl has a quantised linear layer without an int8 weight of 2 dimensions";
+  for (const std::string& state : {Tuple(""), Tuple(TensorOf(3) + "N"), Tuple(weight({3}) + "N"),
+                                   Tuple(weight({3, 2})), std::string("N"), std::string("K\1")}) {
+    for (const std::string& objects : {in_object(state), in_module(state)}) {
+      EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { Archive(objects, code).Tensors(); }),
+                no_weight);
+    }
+  }
+  EXPECT_EQ(ErrorMessage<std::runtime_error>([&] {
+              Archive(in_object(Tuple(weight({3, 2}) + "K\1")), code).Tensors();
+            }),
+            "data.pkl has a quantised linear layer whose bias is not a tensor");
+  const ScriptArchive outside =
+      Archive(Object("A", Text("w") + weight({3, 2})), "class A(Module):\n  w : Tensor\n");
+  EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { outside.Tensors(); }),
+            "data.pkl has w quantised to int8 outside a linear layer, which is not supported");
+  EXPECT_FALSE(outside.HasPackedLinear());
+}
+
 // A module that holds itself, and modules each of which holds the next one twice.
 TEST(ScriptArchiveTest, ModulesWithoutEnd) {
   const std::string endless =

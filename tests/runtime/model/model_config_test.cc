@@ -205,7 +205,7 @@ TEST(ModelConfigTest, WrongTypesAreRefused) {
 TEST(ModelConfigTest, OtherFormats) {
   EXPECT_EQ(RefusalOf("/format", "onnx"), "m.pt: format is \"onnx\", expected \"runnel-model\"");
   EXPECT_EQ(RefusalOf("/format_version", 1),
-            "m.pt: format_version is 1, expected 2 to 4, which this version of Runnel reads");
+            "m.pt: format_version is 1, expected 2 to 5, which this version of Runnel reads");
   for (const json& version : {json(0), json(-1), json(UINT64_MAX)}) {
     RefusalOf("/format_version", version);
   }
@@ -222,8 +222,11 @@ json ConfigOfVersion4() {
 
 TEST(ModelConfigTest, SpecialTokens) {
   const ModelConfig config = ParseModelConfig(ConfigOfVersion4().dump(), "m.pt");
-  EXPECT_EQ(config.special_tokens, (std::vector<int32_t>{16, 2}));
-  EXPECT_FALSE(ParseModelConfig(ValidConfig().dump(), "m.pt").special_tokens.has_value());
+  ASSERT_TRUE(config.token_kinds.has_value());
+  ASSERT_EQ(config.token_kinds->special.size(), 2U);
+  EXPECT_EQ(config.token_kinds->special[0].id, 16);
+  EXPECT_EQ(config.token_kinds->special[1].kind, TokenKind::kHidden);
+  EXPECT_FALSE(ParseModelConfig(ValidConfig().dump(), "m.pt").token_kinds.has_value());
   const auto refusal = [](const char* field, const json& value) {
     return ParseError(With(ConfigOfVersion4(), json::json_pointer(field), value));
   };
@@ -235,10 +238,52 @@ TEST(ModelConfigTest, SpecialTokens) {
   version_3["format_version"] = 3;
   EXPECT_TRUE(Contains(ParseError(version_3), "special_tokens"));
   version_3.erase("special_tokens");
-  EXPECT_FALSE(ParseModelConfig(version_3.dump(), "m.pt").special_tokens.has_value());
+  EXPECT_FALSE(ParseModelConfig(version_3.dump(), "m.pt").token_kinds.has_value());
   json missing = ConfigOfVersion4();
   missing.erase("special_tokens");
   EXPECT_TRUE(Contains(ParseError(missing), "special_tokens is missing"));
+}
+
+json ConfigOfVersion5() {
+  json config = ConfigOfVersion4();
+  config["format_version"] = 5;
+  config["special_tokens"] = json::parse(R"([{"id": 16, "kind": "hidden"},
+      {"id": 2, "kind": "language", "language": "en-US"}, {"id": 3, "kind": "end"},
+      {"id": 4, "kind": "byte"}])");
+  config["vocabularies"] = json::parse(R"([{"language": "en", "size": 7},
+                                           {"language": "es", "size": 9}])");
+  return config;
+}
+
+TEST(ModelConfigTest, KindsOfTokens) {
+  const ModelConfig config = ParseModelConfig(ConfigOfVersion5().dump(), "m.pt");
+  const TokenKinds& kinds = config.token_kinds.value();
+  ASSERT_EQ(kinds.special.size(), 4U);
+  EXPECT_EQ(kinds.special[1].kind, TokenKind::kLanguage);
+  EXPECT_EQ(kinds.special[1].language, "en-US");
+  EXPECT_EQ(kinds.special[2].kind, TokenKind::kEnd);
+  EXPECT_EQ(kinds.special[3].kind, TokenKind::kByte);
+  ASSERT_EQ(kinds.vocabularies.size(), 2U);
+  EXPECT_EQ(kinds.vocabularies[1].language, "es");
+  EXPECT_EQ(kinds.vocabularies[1].size, 9);
+  const auto refusal = [](const char* field, const json& value) {
+    return ParseError(With(ConfigOfVersion5(), json::json_pointer(field), value));
+  };
+  EXPECT_TRUE(Contains(refusal("/special_tokens/0/kind", "tag"),
+                       "m.pt: special_tokens.0.kind is \"tag\", expected one of \"byte\""));
+  EXPECT_TRUE(Contains(refusal("/special_tokens/0/kind", "language"),
+                       "special_tokens.0.language is missing"));
+  EXPECT_TRUE(Contains(refusal("/special_tokens/1/kind", "end"), "special_tokens.1.language"));
+  EXPECT_TRUE(Contains(refusal("/special_tokens/1/language", ""),
+                       "special_tokens.1.language is \"\", expected the name of a language"));
+  EXPECT_TRUE(Contains(refusal("/special_tokens/1/id", 16),
+                       "special_tokens.1.id is 16, expected every id once"));
+  EXPECT_TRUE(Contains(refusal("/vocabularies/1/size", 11), "m.pt: vocabularies.1.size is 11"));
+  EXPECT_TRUE(Contains(refusal("/vocabularies/0/size", 0), "m.pt: vocabularies.0.size is 0"));
+  EXPECT_TRUE(Contains(refusal("/vocabularies", nullptr), "m.pt: vocabularies is null"));
+  json version_4 = ConfigOfVersion5();
+  version_4["format_version"] = 4;
+  EXPECT_TRUE(Contains(ParseError(version_4), "special_tokens.1.kind is \"language\""));
 }
 
 TEST(ModelConfigTest, AnUnknownVersionIsSaidFirst) {

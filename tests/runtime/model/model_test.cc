@@ -248,9 +248,9 @@ TEST_F(ModelTest, WrongConfiguration) {
   EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) { archive->config_json.resize(100); }),
                        "valid JSON"));
   EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
-                         EditConfig(archive, "\"format_version\": 2", "\"format_version\": 5");
+                         EditConfig(archive, "\"format_version\": 2", "\"format_version\": 6");
                        }),
-                       "format_version is 5, expected 2 to 4"));
+                       "format_version is 6, expected 2 to 5"));
   EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
                          EditConfig(archive, "\"num_mel_bins\": 20", "\"num_mel_bins\": 21");
                        }),

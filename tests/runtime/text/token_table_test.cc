@@ -30,6 +30,12 @@ std::vector<Token> Timed(const std::vector<int32_t>& ids) {
   return tokens;
 }
 
+TokenKinds Hidden(const std::vector<int32_t>& ids) {
+  TokenKinds kinds;
+  for (const int32_t id : ids) kinds.special.push_back({id, TokenKind::kHidden, ""});
+  return kinds;
+}
+
 std::string ErrorOf(const std::string& units, int vocab_size) {
   try {
     TokenTable(units, vocab_size, 0, "m.pt: units.txt");
@@ -163,10 +169,9 @@ TEST(TokenTableTest, SpecialTokensAreNoText) {
   EXPECT_FLOAT_EQ(words[0].confidence, 0.7F);  // of its own tokens
   EXPECT_TRUE(by_form.BeginsWord({3, 1}));
   EXPECT_FALSE(by_form.EndsWord({1, 6}));  // a boundary in a tag is none
-  const TokenTable listed(units, 8, 0, "units.txt", std::vector<int32_t>{7, 4});
+  const TokenTable listed(units, 8, 0, "units.txt", Hidden({7, 4}));
   EXPECT_EQ(listed.Text({3, 7, 4, 1}), "<en-US> he");
-  EXPECT_THROW(TokenTable(units, 8, 0, "units.txt", std::vector<int32_t>{8}),
-               std::invalid_argument);
+  EXPECT_THROW(TokenTable(units, 8, 0, "units.txt", Hidden({8})), std::invalid_argument);
 }
 
 TEST(TokenTableTest, PunctuationFollowsAWord) {

@@ -12,7 +12,7 @@ import soundfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 from models.digits.score import align  # noqa: E402
-from tools.benchmark.accuracy import evaluate, hotwords, plain_text  # noqa: E402
+from tools.benchmark.accuracy import evaluate, hotwords, plain_text, windows  # noqa: E402
 
 ID = "caf\u00e9"
 TIMES = "; echo 'audio 6.00 s, wall 2.00 s' >&2"
@@ -157,3 +157,27 @@ def test_errors_are_one_line(module, flags, tmp_path, capsys):
     line = capsys.readouterr().err
     assert line.startswith(f"{module.__name__.rsplit('.', maxsplit=1)[-1]}: ")
     assert line.count("\n") == 1
+
+
+def test_windows(tmp_path, capsys):
+    (tmp_path / "wav").mkdir()
+    soundfile.write(tmp_path / "wav" / f"{ID}.wav", np.ones(24000, np.int16), 8000)
+    (tmp_path / "manifest.tsv").write_text(f"id\tset\ttext\n{ID}\ttest\tOne two.\n",
+                                           encoding="utf-8")
+    program = tmp_path / "decode_wav"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/flags; echo "{ID} one too"{TIMES}\n',
+                       encoding="utf-8")
+    program.chmod(0o755)
+    assert windows.main(["--model=m.pt", f"--manifest={tmp_path}/manifest.tsv",
+                         f"--decode_wav={program}", "--chunk_size=16", "--right_context=8,16",
+                         "--left_context=64", "--head=ctc"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "| C | R | latency | M = 64: float32 | int8 | int8 streams |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| whole utterance |  |  | 50.00 % | 50.00 % | 3 |",
+        "| 16 | 8 | 0.96 s | 50.00 % | 50.00 % | 3 |",
+        "| 16 | 16 | 1.28 s | 50.00 % | 50.00 % | 3 |"]
+    passed = (tmp_path / "flags").read_text(encoding="utf-8").splitlines()
+    assert len(passed) == 6 and all("--head=ctc" in line for line in passed)
+    assert passed[-1].endswith("--precision=int8 --num_threads=1 --batch_streams=1 "
+                               "--chunk_size=16 --right_context=16 --left_context=64")

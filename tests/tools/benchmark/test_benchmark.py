@@ -120,8 +120,8 @@ def test_floors():
             **{f"{part}_weight_bytes": 5e5 for part in parts}}
     text = write(operations.SECTIONS[0], [step], {"peak_gflops_per_core": {"float32": 1}})
     dense, scores = "3.000 / 1.000 (3.00x)", "2.000 / 2.000 (1.00x, memory)"
-    assert text.endswith(f"| float32 | 1 | {dense} | {dense} | 1.000 / 1.000 (1.00x) | {scores} | "
-                         f"{dense} | {dense} | 20.000 / 7.000 (2.86x) |\n")
+    assert text.endswith(f"| Conformer | float32 | 1 | {dense} | {dense} | 1.000 / 1.000 (1.00x) | "
+                         f"{scores} | {dense} | {dense} | 20.000 / 7.000 (2.86x) |\n")
 
 
 def test_targets_of_the_speed_up():

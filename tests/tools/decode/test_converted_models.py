@@ -40,16 +40,18 @@ def verify(model: str, *flags: str) -> None:
                                    *flags)
 
 
-@pytest.mark.parametrize("name", ["conformer_layernorm_k8", "conformer_batchnorm_k15_conv2d6"])
+@pytest.mark.parametrize("name", ["wenet_golden/conformer_layernorm_k8",
+                                  "wenet_golden/conformer_batchnorm_k15_conv2d6",
+                                  "family_golden/wenet_e_branchformer_causal"])
 def test_wenet_experiment(name, tmp_path):
-    folder = need_shared(f"wenet_golden/{name}")
+    folder = need_shared(name)
     model = convert("wenet", folder, tmp_path / "model.pt")
     with np.load(folder / "expected.npz") as arrays:
         case = dict(arrays)
     np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
-    chunk, chunks = int(case["chunk_size"]), int(case["num_left_chunks"])
-    left = -1 if chunks < 0 else chunk * chunks
-    for kind, chunk_size, left_context in (("full", -1, -1), ("chunked", chunk, left)):
+    chunk = int(case["chunk_size"])
+    left = int(case["left"]) if "left" in case else chunk * int(case["num_left_chunks"])
+    for kind, chunk_size, left_context in (("full", -1, -1), ("chunked", chunk, max(left, -1))):
         for what, option in (("encoder", []), ("ctc_log_probs", ["--log_probs"])):
             succeed("dump_encoder", model, f"--features={tmp_path / 'x.npy'}", *option,
                     f"--chunk_size={chunk_size}", f"--left_context={left_context}",

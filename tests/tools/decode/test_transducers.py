@@ -117,7 +117,7 @@ def renamed(case: str, names: Dict[str, str], path: pathlib.Path,
                                 for unit in special_tokens or []]
     if special_tokens is None:
         config["format_version"] = 3
-        del config["special_tokens"]
+        del config["special_tokens"], config["vocabularies"]
     texts = {"runnel.json": json.dumps(config),
              "units.txt": "".join(f"{unit} {i}\n" for i, unit in enumerate(units))}
     torch.jit.save(module, str(path), _extra_files=texts)

@@ -13,8 +13,12 @@ import torch
 import yaml
 
 from optional_parts import needs_reference
+from shared_data import need_shared
 from tool_runner import FAILURE, ROOT, SAMPLES, TINY_MODEL, error_line, run, succeed
 from wenet_like import asr_model
+
+sys.path[:0] = [str(ROOT)]
+from models.convert.statistics import read_wenet  # noqa: E402
 
 # The recorded cases that an export describes fully. It has neither the number of feature bins nor
 # the direction of shaw_rel_selfattn.
@@ -118,13 +122,108 @@ def test_units_that_do_not_fit(export, tmp_path):
     assert "units.txt" in refusal(*export)
 
 
-def test_int8_weights_are_refused(export, tmp_path):
-    """As torch.quantization.quantize_dynamic makes them, in any linear layer."""
-    model = asr_model.ASRModel()
-    model.add_module("encoder", asr_model.TransformerEncoderLayer())
-    model.encoder.add_module("out", torch.nn.quantized.dynamic.Linear(4, 4))
-    torch.jit.script(model.eval()).save(str(tmp_path / "final.zip"))
-    assert "with int8 weights (Linear; WeNet's final_quant.zip), expected" in refusal(*export)
+def quantized(case: Dict[str, np.ndarray], scheme: torch.quantization.QConfig) -> torch.nn.Module:
+    state = {name[len("weight/"):]: torch.from_numpy(value) for name, value in case.items()
+             if name.startswith("weight/")}
+    return asr_model.quantize(
+        asr_model.assemble(state, yaml.safe_load(str(case["train_yaml"]))), scheme)
+
+
+def log_probs(flags: List[str], folder: pathlib.Path) -> bytes:
+    succeed("dump_encoder", *flags, f"--features={folder / 'x.npy'}", "--log_probs",
+            "--chunk_size=-1", "--left_context=-1", f"--output={folder / 'y.npy'}")
+    return (folder / "y.npy").read_bytes()
+
+
+@pytest.mark.parametrize("scheme", [torch.quantization.default_dynamic_qconfig,
+                                    torch.quantization.per_channel_dynamic_qconfig],
+                         ids=["one scale", "a scale for each row"])
+@pytest.mark.parametrize("name", CASES)
+def test_int8_weights_are_dequantised(name, scheme, tmp_path):
+    """The values are those of the float32 export that has the dequantised weights, to the bit."""
+    case = load_case(name)
+    flags = write_export(tmp_path, case)
+    np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
+    before = log_probs(flags, tmp_path)
+    model = quantized(case, scheme)
+    torch.jit.script(model).save(str(tmp_path / "final.zip"))
+    found = log_probs(flags, tmp_path)
+    count = 0
+    for path, layer in model.named_modules():
+        if isinstance(layer, torch.nn.quantized.dynamic.Linear):
+            case[f"weight/{path}.weight"] = layer.weight().dequantize().numpy()
+            count += 1
+    assert count >= 10
+    write_export(tmp_path, case)
+    assert found == log_probs(flags, tmp_path) != before
+
+
+def test_int8_weights_are_reported(tmp_path):
+    folder = need_shared("family_golden/wenet_u2pp_quant_export")
+    wav = f"--wav={SAMPLES / 'rms_phone_number.flac'}"
+    done = run("decode_wav", f"--model={folder / 'final_quant.zip'}",
+               f"--units={folder / 'units.txt'}", wav)
+    assert done.returncode == 0
+    assert "weights dequantised from int8" in done.stderr.splitlines()[0]
+    done = run("decode_wav", *write_export(tmp_path, load_case(CASES[0])), wav)
+    assert done.returncode == 0 and "dequantised" not in done.stderr
+
+
+def test_int8_export_of_wenet(tmp_path):
+    """WeNet's own export_jit.py wrote it; the values are WeNet's with the dequantised weights."""
+    folder = need_shared("family_golden/wenet_u2pp_quant_export")
+    flags = [f"--model={folder / 'final_quant.zip'}", f"--units={folder / 'units.txt'}"]
+    with np.load(folder / "expected.npz") as arrays:
+        case = dict(arrays)
+    np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
+    settings = {"full": (-1, -1), "chunked": (int(case["chunk_size"]), int(case["left"]))}
+    for kind, (chunk_size, left_context) in settings.items():
+        for what, option in (("encoder", []), ("ctc_log_probs", ["--log_probs"])):
+            succeed("dump_encoder", *flags, f"--features={tmp_path / 'x.npy'}", *option,
+                    f"--chunk_size={chunk_size}", f"--left_context={left_context}",
+                    f"--output={tmp_path / 'y.npy'}")
+            found = np.load(tmp_path / "y.npy")
+            assert np.abs(found - case[f"{what}_{kind}"].reshape(found.shape)).max() <= TOLERANCE
+
+
+TRANSDUCERS = ["wenet_transducer_rnn", "wenet_transducer_conv", "wenet_transducer_embedding"]
+
+
+def write_transducer(folder: pathlib.Path, name: str, **joint: Any) -> List[str]:
+    """The export of a recorded transducer; returns the flags that load it."""
+    source = need_shared(f"transducer_golden/{name}")
+    config = yaml.safe_load((source / "train.yaml").read_text())
+    config["joint_conf"].update(joint)
+    state = torch.load(source / "final.pt", map_location="cpu")
+    if "encoder.global_cmvn.mean" not in state:
+        mean, istd = read_wenet((source / "global_cmvn").read_bytes(), True, "global_cmvn")
+        state.update({"encoder.global_cmvn.mean": mean, "encoder.global_cmvn.istd": istd})
+    asr_model.build(state, config).save(str(folder / "final.zip"))
+    return [f"--model={folder / 'final.zip'}", f"--units={source / 'units.txt'}"]
+
+
+@pytest.mark.parametrize("name", TRANSDUCERS)
+def test_transducers_give_what_their_experiment_folder_gives(name, tmp_path):
+    """Tokens and scores of every head and search, to the last digit."""
+    export = write_transducer(tmp_path, name)
+    source = need_shared(f"transducer_golden/{name}")
+    subprocess.run([sys.executable, "models/convert.py", "wenet", str(source), "--name=wenet",
+                    f"--output={tmp_path / 'model.pt'}"],
+                   cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    with np.load(source / "expected.npz") as arrays:
+        np.save(tmp_path / "x.npy", arrays["features"].astype(np.float32))
+    for flags in (["--head=transducer"], ["--head=ctc"], ["--head=transducer", "--search=beam",
+                                                          "--nbest=4"]):
+        found = [succeed("decode_wav", *model, f"--features={tmp_path / 'x.npy'}", "--format=json",
+                         "--chunk_size=4", "--left_context=8", *flags)
+                 for model in (export, [f"--model={tmp_path / 'model.pt'}"])]
+        assert found[0] == found[1]
+        assert '"tokens"' in found[0]
+
+
+def test_transducers_that_are_not_supported(tmp_path):
+    flags = write_transducer(tmp_path, TRANSDUCERS[0], hat_joint=True)
+    assert "is a WeNet export with hat_joint, not supported" in refusal(*flags)
 
 
 def test_other_modules_are_refused(export, tmp_path):

@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 
+from offline_model import write_offline_model
 from tool_runner import (FAILURE, ROOT, SAMPLES, TINY_MODEL, USAGE, error_line, run, succeed,
                          write_audio)
 
@@ -100,6 +101,16 @@ def test_beyond_the_tolerance():
     assert len(lines) == 1
     assert re.match(r"verify_streaming: float32: check '.*' failed at C=\S+ M=\S+: "
                     r"relative error \S+, tolerance 1.0e-09$", lines[0])
+
+
+def test_windows_of_an_offline_model(tmp_path):
+    model = write_offline_model(tmp_path / "offline.pt")
+    output = succeed("verify_streaming", f"--model={model}", "--seconds=3")
+    assert output.endswith("passed\n")
+    rows = {name: relative for name, _, relative, _ in table(output.partition("float64")[0])}
+    assert rows["windows = whole utterances of their frames"] == 0
+    assert 0 < rows["windows = TorchScript forward of their frames"] < 1e-5
+    assert "float32: 7 settings" in output
 
 
 class ShiftedCtc(SpeechModel):

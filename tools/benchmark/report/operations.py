@@ -9,7 +9,9 @@ from tools.benchmark.report.bench import Bench, Page, Row, Section
 from tools.benchmark.report.cells import row_of
 from tools.benchmark.report.plan import CHUNK_SIZE
 
-_WHOLE_STEP = "whole_step/"  # how the names of operations begin that have counters for each part
+_WHOLE_STEP = "whole_step/"  # in the names of operations that have counters for each part
+# The layers that such a name begins with.
+_LAYERS = {"whole_step": "Conformer", "e_branchformer": "E-Branchformer"}
 _SEARCHES = ("greedy search", "beam 8", "beam 8, with hotwords", "beam 8, with the model")
 
 
@@ -19,18 +21,19 @@ def _measure_floors(bench: Bench) -> List[Row]:
 
 def _write_floors(steps: List[Row], page: Page) -> str:
     peaks = page.machine["peak_gflops_per_core"]
-    names = [step["name"].split("/")[2:] for step in steps]  # precision, streams
+    names = [_name_of(step) for step in steps]
     parts = [_parts(step, precision, int(streams), peaks)
-             for step, (precision, streams) in zip(steps, names)]
-    speeds = ", ".join(f"{precision} {streams}: {step['read_gb_per_second']:.1f}"
-                       for step, (precision, streams) in zip(steps, names))
+             for step, (_, precision, streams) in zip(steps, names)]
+    speeds = ", ".join(f"{layers} {precision} {streams}: {step['read_gb_per_second']:.1f}"
+                       for step, (layers, precision, streams) in zip(steps, names))
     return f"""```
 bench_operations --benchmark_filter={_WHOLE_STEP}
 ```
 
-The time of each part of the model for one chunk of one stream, at the sizes of the AISHELL model,
-and the least time that it can take. Each cell has the milliseconds, the floor, and the time as a
-multiple of the floor.
+The time of each part of the model for one chunk of one stream, at the sizes of the AISHELL model
+and of WeNet's E-Branchformer (17 layers, kernels of 31 frames; its cgMLP and merging count as
+convolution), and the least time that it can take. Each cell has the milliseconds, the floor, and
+the time as a multiple of the floor.
 
 - **Milliseconds** are the median time of the modules of the part inside whole steps of all layers,
   with their norms and residual sums.
@@ -39,14 +42,20 @@ multiple of the floor.
   once for all streams, and the cached keys and values of each. Scores and context are float32 in
   every precision and use the peak of float32. The whole step has the sum of the floors.
 - **Speed of reading**: one thread reads as many bytes as the weights and caches of a step have,
-  over and over. The last cache may hold a part of them. In GB/s, by precision and streams:
+  over and over. The last cache may hold a part of them. In GB/s, by layers, precision and streams:
   {speeds}.
 - **Attention**: the projections have the time of their matmuls when the large matmuls of a step run
   alone. Scores and context have the rest of the attention modules: also norm, softmax, quantisation
   and caches.
 
-""" + table(["precision", "streams", *parts[0]],
+""" + table(["layers", "precision", "streams", *parts[0]],
             [[*name, *part.values()] for name, part in zip(names, parts)])
+
+
+def _name_of(step: Row) -> Tuple[str, str, str]:
+    """Layers, precision and streams of a step."""
+    parts = step["name"].split("/")
+    return _LAYERS[parts[0]], parts[-2], parts[-1]
 
 
 def _parts(step: Row, precision: str, streams: int, peaks: Dict[str, float]) -> Dict[str, str]:

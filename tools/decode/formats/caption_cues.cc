@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "tools/decode/formats/display_width.h"
@@ -28,6 +29,13 @@ std::string WithoutSpaces(std::string text) {
   return text;
 }
 
+// What each token adds to the text of a hypothesis.
+std::vector<TextPiece> PiecesOf(const Hypothesis& hypothesis, const TokenTable& table) {
+  std::vector<int32_t> ids;
+  for (const Token& token : hypothesis.tokens) ids.push_back(token.id);
+  return table.Pieces(ids, UnfinishedCharacter::kReplace);
+}
+
 // The tokens of `word` as parts, or the word itself if one of its tokens belongs to another word
 // too. `begin`: bytes of the words before it.
 std::vector<Part> SplitWord(const Word& word, size_t begin, bool has_space,
@@ -35,13 +43,15 @@ std::vector<Part> SplitWord(const Word& word, size_t begin, bool has_space,
   std::vector<Part> parts;
   size_t position = 0;  // in the joined words
   std::string joined;
-  for (const Token& token : hypothesis.tokens) {
-    std::string text = WithoutSpaces(table.text(token.id));
+  for (const TextPiece& piece : PiecesOf(hypothesis, table)) {
+    std::string text = WithoutSpaces(piece.text);
     const size_t start = position;
     position += text.size();
     if (text.empty() || start < begin || position > begin + word.text.size()) continue;
     joined += text;
-    parts.push_back({std::move(text), has_space && parts.empty(), token.start_ms, token.end_ms});
+    parts.push_back({std::move(text), has_space && parts.empty(),
+                     hypothesis.tokens[piece.first_token].start_ms,
+                     hypothesis.tokens[piece.first_token + piece.num_tokens - 1].end_ms});
   }
   if (joined != word.text) return {{word.text, has_space, word.start_ms, word.end_ms}};
   return parts;

@@ -189,7 +189,7 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
 
 void DeepgramProtocol::AppendRunning(std::vector<std::string>* texts) {
   const bool has_results = !texts->empty();
-  const std::vector<Word> words = tokens_.Words(merged_.tokens);
+  const std::vector<Word> words = tokens_.Words(merged_.tokens, UnfinishedCharacter::kLeaveOut);
   AppendUtteranceEnd(words.empty() ? merged_.audio_ms : words.front().start_ms, texts);
   if (!words.empty()) AppendSpeechStarted(words.front().start_ms, texts);
   if (!options_.interim_results || (has_results && words.empty())) return;

@@ -196,6 +196,7 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"encoding", NameOf(decoder_->encoding())},
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
+                       {"right_context", info.options.right_context},
                        {"search", text_of("search")},
                        {"head", text_of("head")},
                        {"rescoring", info.options.search.rescoring.enabled},

@@ -30,7 +30,7 @@ std::string Result(std::string_view text, const std::vector<Token>& tokens, cons
   result += R"(,"tokens":[)";
   for (const Token& token : tokens) {
     if (&token != &tokens.front()) result += ',';
-    AppendString(table.text(token.id), &result);
+    AppendString(table.IsByte(token.id) ? table.name(token.id) : table.text(token.id), &result);
   }
   result += R"(],"timestamps":[)";
   for (const Token& token : tokens) {

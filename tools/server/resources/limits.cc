@@ -120,6 +120,12 @@ std::vector<LimitRow> MakeTable() {
        "Largest chunk_size that a client may ask for; -1: any, also the whole utterance.", ""},
       {FIELD(max_left_context), 0, kMost, "encoder frames",
        "Largest left_context that a client may ask for.", ""},
+      {FIELD(max_right_context), 0, kMost, "encoder frames",
+       "Largest right_context that a client may ask for.", ""},
+      {FIELD(max_window_factor), 1, kMost, "",
+       "Encoder frames that a window may compute (left_context, chunk_size and right_context) for "
+       "each frame of its chunk.",
+       ""},
       {FIELD(max_beam_size), 1, SearchOptions::kMaxBeamSize, "",
        "Largest beam_size that a client may ask for.", ""},
       {FIELD(max_frame_tokens), 0, SearchOptions::kMaxSymbols, "",

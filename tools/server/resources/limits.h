@@ -51,6 +51,8 @@ struct Limits {
   // Compute per stream.
   int64_t max_chunk_size = 64;
   int64_t max_left_context = 512;
+  int64_t max_right_context = 64;
+  int64_t max_window_factor = 32;
   int max_beam_size = 32;
   int max_frame_tokens = 10;
   int max_nbest = 10;

@@ -34,6 +34,7 @@ double LimitOf(const Limits& limits, const std::string& name) {
 void CheckLimit(const StreamOption& option, const std::string& name, int64_t value,
                 const Limits& limits) {
   if (option.server_limit.empty()) return;
+  if (option.name == "right_context" && value == StreamOptions::kNone) return;  // the least
   const auto limit = static_cast<int64_t>(LimitOf(limits, option.server_limit));
   const bool permits_all = limit == StreamOptions::kWholeUtterance;
   if (permits_all || (value >= 0 && value <= limit)) return;
@@ -63,6 +64,29 @@ void CheckEarlyText(const StreamOptions& options, const Limits& limits) {
                               ", expected 0 or at least " + std::to_string(least) +
                               " with a chunk_size of " + std::to_string(options.chunk_size) +
                               " on this server (--max_previews)");
+}
+
+// A client with small chunks in large windows would compute many times as much as its audio.
+void CheckWindow(const StreamOptions& options, const Limits& limits) {
+  if (options.right_context < 0 || options.left_context < 0 || options.chunk_size < 1) return;
+  const int64_t contexts = options.left_context + options.right_context;
+  if (contexts <= (limits.max_window_factor - 1) * options.chunk_size) return;
+  const auto chosen = [](const char* name, int64_t value) {
+    return OptionName(name, std::to_string(value));
+  };
+  throw OptionError(OptionName("chunk_size") + " is " + std::to_string(options.chunk_size) +
+                    ", expected more with " + chosen("left_context", options.left_context) +
+                    " and " + chosen("right_context", options.right_context) +
+                    ": a window computes at most " + std::to_string(limits.max_window_factor) +
+                    " times its chunk on this server (--max_window_factor)");
+}
+
+// The whole utterance has no contexts that the server chose for chunks.
+void AdaptContexts(ChosenOptions* options) {
+  StreamOptions& stream = options->values.stream;
+  if (stream.chunk_size != StreamOptions::kWholeUtterance) return;
+  if (!options->Has("left_context")) stream.left_context = StreamOptions::kModelDefault;
+  if (!options->Has("right_context")) stream.right_context = StreamOptions::kModelDefault;
 }
 
 // Takes what the client leaves to the server, and checks what it chose against the limits.
@@ -142,6 +166,7 @@ StreamOptions CompleteOptions(const StartRequest& request, const ChosenOptions& 
     stream.sample_rate_hz = OpusRateFor(defaults.values.stream.sample_rate_hz);
   }
   TakeDefaults(defaults.values, limits, &options);
+  AdaptContexts(&options);
   AdaptSearch(request, defaults.values.stream.search, &options);
   CompleteAlternatives(request, limits, &stream);
   if (!options.Has("beam_size") && stream.search.method != SearchMethod::kGreedy) {
@@ -154,6 +179,7 @@ StreamOptions CompleteOptions(const StartRequest& request, const ChosenOptions& 
   }
   CompleteSearch(&options);
   CheckEarlyText(stream, limits);
+  CheckWindow(stream, limits);
   return stream;
 }
 

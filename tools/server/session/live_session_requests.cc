@@ -132,7 +132,8 @@ void LiveSession::Handle(const FlushRequest& /*request*/) {
   }
   // It costs a chunk, and counts as one.
   const double chunk_ms =
-      static_cast<double>(options.chunk_size) * services_.recognizer->model()->encoder_frame_ms();
+      static_cast<double>(options.chunk_size + std::max<int64_t>(0, options.right_context)) *
+      services_.recognizer->model()->encoder_frame_ms();
   pacer_.OnAudio(static_cast<size_t>(chunk_ms * options.sample_rate_hz / 1000),
                  options.sample_rate_hz, Clock::now());
   stream.FinalizeUtterance();

@@ -72,6 +72,66 @@ TEST(RowKernelsTest, LayerNorm) {
   }
 }
 
+TEST(RowKernelsTest, LayerNormOfSecondHalfReadsThatHalf) {
+  for (const int64_t dim : kDims) {
+    const std::vector<float> x = Random(2 * 3 * dim, 1), weight = Random(dim, 2),
+                             bias = Random(dim, 3);
+    const NormWeights norm{weight.data(), bias.data(), 1e-5f};
+    std::vector<float> halves, expected(static_cast<size_t>(3 * dim)), y(expected.size());
+    for (int64_t r = 0; r < 3; ++r) {
+      halves.insert(halves.end(), x.begin() + (2 * r + 1) * dim, x.begin() + (2 * r + 2) * dim);
+    }
+    LayerNorm(halves.data(), 3, dim, norm, expected.data());
+    LayerNormOfSecondHalf(x.data(), 3, dim, norm, y.data());
+    EXPECT_EQ(y, expected) << "dim " << dim;
+  }
+}
+
+TEST(RowKernelsTest, MultiplyByGates) {
+  for (const int64_t dim : kDims) {
+    const std::vector<float> x = Random(2 * 3 * dim, 4), gates = Random(3 * dim, 5);
+    for (const Activation activation : {Activation::kIdentity, Activation::kTanh}) {
+      Scratch scratch;
+      const MatmulInput y = MatmulInput::Take(&scratch, MatmulType::kFloat32, 3, dim);
+      MultiplyByGates(x.data(), gates.data(), 3, activation, y);
+      for (int64_t r = 0; r < 3; ++r) {
+        for (int64_t i = 0; i < dim; ++i) {
+          const double value = x[static_cast<size_t>(2 * r * dim + i)];
+          const double gate = gates[static_cast<size_t>(r * dim + i)];
+          const double expected =
+              value * (activation == Activation::kTanh ? std::tanh(gate) : gate);
+          EXPECT_NEAR(y.float_row(r)[i], expected,
+                      runnel::testing::kElementwiseTolerance * (1 + std::abs(value)));
+        }
+      }
+    }
+  }
+}
+
+TEST(RowKernelsTest, BasicNorm) {
+  for (const int64_t dim : kDims) {
+    std::vector<float> x = Random(3 * dim, 1);
+    std::fill(x.begin(), x.begin() + dim, 0.0f);  // a row of zeros stays one
+    std::vector<float> y(x.size());
+    constexpr float kEpsilon = 0.25f;
+    BasicNorm(x.data(), 3, dim, kEpsilon, y.data());
+    for (int64_t r = 0; r < 3; ++r) {
+      double mean = 0;
+      const float* row = x.data() + r * dim;
+      for (int64_t i = 0; i < dim; ++i) {
+        mean += static_cast<double>(row[i]) * row[i] / static_cast<double>(dim);
+      }
+      for (int64_t i = 0; i < dim; ++i) {
+        EXPECT_NEAR(y[static_cast<size_t>(r * dim + i)], row[i] / std::sqrt(mean + kEpsilon),
+                    runnel::testing::kLayerNormTolerance)
+            << "dim " << dim;
+      }
+    }
+    BasicNorm(x.data(), 3, dim, kEpsilon, x.data());  // in place
+    EXPECT_EQ(x, y);
+  }
+}
+
 TEST(RowKernelsTest, GluAndLogSoftmax) {
   for (const int64_t dim : kDims) {
     std::vector<float> x = Random(2 * 2 * dim, 4);

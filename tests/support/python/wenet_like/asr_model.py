@@ -25,6 +25,26 @@ class ASRModel(_Empty):
         return xs
 
 
+class Transducer(_Empty):
+    blank: int
+
+
+class RNNPredictor(_Empty):
+    pass
+
+
+class ConvPredictor(_Empty):
+    pass
+
+
+class EmbeddingPredictor(_Empty):
+    pass
+
+
+class TransducerJoint(_Empty):
+    hat_joint: bool
+
+
 class ConformerEncoder(_Empty):
     normalize_before: bool
     use_dynamic_chunk: bool
@@ -94,7 +114,8 @@ class TransformerEncoderLayer(_Empty):
 
 SUBSAMPLING = {"conv2d": Conv2dSubsampling4, "conv2d6": Conv2dSubsampling6,
                "conv2d8": Conv2dSubsampling8, "linear": LinearNoSubsampling}
-ACTIVATIONS = {"swish": nn.SiLU, "relu": nn.ReLU, "gelu": nn.GELU}
+ACTIVATIONS = {"swish": nn.SiLU, "relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
+PREDICTORS = {"rnn": RNNPredictor, "conv": ConvPredictor, "embedding": EmbeddingPredictor}
 
 
 def _fill(parent: nn.Module, state: Dict[str, Tensor]) -> None:
@@ -106,7 +127,7 @@ def _fill(parent: nn.Module, state: Dict[str, Tensor]) -> None:
             if not hasattr(place, step):
                 place.add_module(step, _Empty())
             place = getattr(place, step)
-        if isinstance(place, (nn.LayerNorm, nn.BatchNorm1d)):
+        if isinstance(place, (nn.LayerNorm, nn.BatchNorm1d, nn.LSTM)):
             getattr(place, leaf).data = value
         elif leaf in ("running_mean", "running_var", "num_batches_tracked", "mean", "istd", "pe"):
             place.register_buffer(leaf, value)
@@ -116,11 +137,31 @@ def _fill(parent: nn.Module, state: Dict[str, Tensor]) -> None:
 
 def build(state: Dict[str, Tensor], config: Dict[str, Any]) -> torch.jit.ScriptModule:
     """The export of an experiment. config: its train.yaml. state: its final.pt."""
+    return torch.jit.script(assemble(state, config))
+
+
+def quantize(model: nn.Module, scheme: torch.quantization.QConfig) -> nn.Module:
+    """The model with int8 weights in its linear layers, as WeNet's export_jit.py makes it."""
+    for path, place in list(model.named_modules()):
+        parameters = dict(place.named_parameters())
+        weight = parameters.get("weight")
+        if not isinstance(place, _Empty) or weight is None or weight.dim() != 2 \
+                or set(parameters) - {"weight", "bias"} or "embed" in path.split(".")[-2:]:
+            continue
+        layer = nn.Linear(weight.size(1), weight.size(0), bias="bias" in parameters)
+        layer.load_state_dict(parameters)
+        parent, _, name = path.rpartition(".")
+        setattr(model.get_submodule(parent), name, layer)
+    return torch.quantization.quantize_dynamic(model, {nn.Linear: scheme})
+
+
+def assemble(state: Dict[str, Tensor], config: Dict[str, Any]) -> nn.Module:
+    """The module that `build` scripts."""
     conf = config["encoder_conf"]
     conformer = config.get("encoder", "conformer") == "conformer"
     is_v1 = any("concat_linear" in name for name in state)
     dim, eps = conf["output_size"], conf.get("norm_eps", 1e-12 if is_v1 else 1e-5)
-    model = ASRModel()
+    model = Transducer() if "predictor" in config else ASRModel()
     encoder = (ConformerEncoder if conformer else TransformerEncoder)()
     model.add_module("encoder", encoder)
     encoder.normalize_before = conf.get("normalize_before", True)
@@ -143,8 +184,28 @@ def build(state: Dict[str, Tensor], config: Dict[str, Any]) -> torch.jit.ScriptM
     encoder.add_module("encoders", layers)
     for index in range(conf["num_blocks"]):
         layers.add_module(str(index), _layer(state, conf, conformer, index, eps))
+    if "predictor" in config:
+        model.blank = 0
+        model.add_module("predictor", _predictor(config["predictor"], config["predictor_conf"]))
+        model.add_module("joint", TransducerJoint())
+        model.joint.hat_joint = config["joint_conf"].get("hat_joint", False)
+        model.joint.add_module("activatoin",
+                               ACTIVATIONS[config["joint_conf"].get("activation", "tanh")]())
     _fill(model, state)
-    return torch.jit.script(model.eval())
+    return model.eval()
+
+
+def _predictor(kind: str, conf: Dict[str, Any]) -> nn.Module:
+    predictor = PREDICTORS[kind]()
+    if kind == "rnn":
+        predictor.add_module("rnn", nn.LSTM(conf["embed_size"], conf["hidden_size"],
+                                            conf["num_layers"], batch_first=True))
+    else:
+        activation = conf.get("activation", "relu" if kind == "conv" else "swish")
+        predictor.add_module("activatoin", ACTIVATIONS[activation]())
+        predictor.add_module("norm", nn.LayerNorm(conf["embed_size"],
+                                                  eps=conf.get("layer_norm_epsilon", 1e-5)))
+    return predictor
 
 
 def _layer(state: Dict[str, Tensor], conf: Dict[str, Any], conformer: bool, index: int,

@@ -35,6 +35,10 @@ double Apply(std::optional<Activation> activation, double x) {
       return std::tanh(x);
     case Activation::kSigmoid:
       return 1 / (1 + std::exp(-x));
+    case Activation::kDoubleSwish:
+      return x / (1 + std::exp(1 - x));
+    case Activation::kIdentity:
+      return x;
   }
   return 0;
 }
@@ -100,8 +104,8 @@ TEST_P(PackedLinearTest, IsTheFormula) {
       runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
   const std::vector<float> bias = runnel::testing::RandomValues(shape.output_dim, kSeed + 1);
   const std::vector<std::optional<Activation>> activations = {
-      std::nullopt,      Activation::kSwish, Activation::kRelu,
-      Activation::kGelu, Activation::kTanh,  Activation::kSigmoid};
+      std::nullopt,      Activation::kSwish,   Activation::kRelu,        Activation::kGelu,
+      Activation::kTanh, Activation::kSigmoid, Activation::kDoubleSwish, Activation::kIdentity};
   for (const MatmulOutput result :
        {MatmulOutput::kStore, MatmulOutput::kAdd, MatmulOutput::kInput}) {
     for (const std::optional<Activation>& activation : activations) {

@@ -1,0 +1,26 @@
+// The interface of the encoder's layers.
+#ifndef RUNNEL_ENCODER_ENCODER_LAYER_H_
+#define RUNNEL_ENCODER_ENCODER_LAYER_H_
+
+#include <vector>
+
+#include "encoder/layer_state.h"
+#include "encoder/rows.h"
+
+namespace runnel {
+
+// Immutable: Forward may run in several threads at once, on different streams.
+class EncoderLayer {
+ public:
+  virtual ~EncoderLayer() = default;
+
+  // x: (total_rows, d), replaced. Advances the state of each segment.
+  virtual void Forward(const std::vector<Segment>& segments, Rows x) const = 0;
+
+  // The state of a stream that has no frame yet.
+  virtual LayerState InitialState() const = 0;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_ENCODER_LAYER_H_

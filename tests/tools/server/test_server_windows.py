@@ -1,0 +1,93 @@
+"""Windows of an offline model: its server's default, results of decode_wav, limits, refusals."""
+
+import json
+
+import pytest
+
+from offline_model import write_offline_model
+from server_process import FILES, LONGEST, Server, samples_of, speak, start
+from tool_runner import USAGE, error_line, run, succeed
+from websocket_client import request
+
+
+@pytest.fixture(scope="module", name="model")
+def _model(tmp_path_factory):
+    return write_offline_model(tmp_path_factory.mktemp("offline") / "offline.pt")
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(model):
+    with Server(model=model) as server:
+        yield server
+
+
+def decoded(model, *flags: str) -> str:
+    """decode_wav's text of the longest recording."""
+    output = succeed("decode_wav", f"--model={model}", f"--wav={FILES[LONGEST]}", *flags)
+    return output.rstrip("\n").partition(" ")[2]
+
+
+def sizes(ready):
+    return [ready[name] for name in ("chunk_size", "left_context", "right_context")]
+
+
+def test_windows_are_the_default_of_live_audio(model, server):
+    with server.open() as socket:
+        assert sizes(start(socket)) == [16, 128, 16]
+    texts = {decoded(model), decoded(model, "--chunk_size=16"), decoded(model, "--chunk_size=8")}
+    assert len(texts) == 3 and min(map(len, texts)) > 10
+    with server.open() as socket:
+        assert speak(socket, LONGEST) == decoded(model, "--chunk_size=16")
+
+
+@pytest.mark.parametrize("chunk, left, right", [(8, 64, 32), (4, 20, 0), (16, 0, 4)])
+def test_results_are_those_of_decode_wav(chunk, left, right, model, server):
+    options = {"chunk_size": chunk, "left_context": left, "right_context": right}
+    with server.open() as socket:
+        text = speak(socket, LONGEST, (999,), **options)
+    assert text == decoded(model, *(f"--{name}={value}" for name, value in options.items()))
+    query = "&".join(f"{name}={value}" for name, value in options.items())
+    reply = request(server.port, f"/v1/recognize?{query}", "POST", FILES[LONGEST].read_bytes())
+    assert json.loads(reply.body)["text"] == text
+
+
+def test_flush_and_resume(model):
+    samples, rate = samples_of(LONGEST)
+    with Server(model=model) as server, server.open() as socket:
+        assert sizes(start(socket, rate, early_text=4)) == [16, 128, 16]
+        half = len(samples) // 2
+        socket.send_bytes((samples[:half] * 32768).astype("<i2").tobytes())
+        socket.send_json(type="flush")
+        first = socket.receive_until("utterance")["text"]
+        socket.send_bytes((samples[half:] * 32768).astype("<i2").tobytes())
+        socket.send_json(type="finish")
+        assert first and socket.receive_until("final")["text"]
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"right_context": 65}, "expected at most 64 on this server (--max_right_context)"),
+    ({"chunk_size": 4}, "a window computes at most 32 times its chunk"),
+    ({"right_context": -3}, "right_context"),
+    ({"right_context": -1, "chunk_size": 16}, "this model needs the whole utterance")])
+def test_refusals(options, message, server):
+    with server.open() as socket:
+        socket.send_json(type="start", version=1, **options)
+        error = socket.receive_until("error")
+        assert error["code"] == "bad_option" and message in error["message"]
+
+
+def test_whole_utterances_where_the_server_permits_them(model):
+    with Server("--max_chunk_size=-1", model=model) as server, server.open() as socket:
+        assert speak(socket, LONGEST, chunk_size=-1) == decoded(model)
+
+
+def test_a_model_that_streams_has_no_windows():
+    with Server() as server:
+        with server.open() as socket:
+            assert start(socket)["right_context"] == -1
+        with server.open() as socket:
+            socket.send_json(type="start", version=1, right_context=16)
+            assert "streams in chunks" in socket.receive_until("error")["message"]
+    done = run("decode_wav", "--model=models/digits/digits.pt", f"--wav={FILES[LONGEST]}",
+               "--right_context=16")
+    assert "--right_context is 16, expected none (-1)" in error_line(done, USAGE)
