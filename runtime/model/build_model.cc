@@ -235,6 +235,14 @@ PackedFile ReadModel(const std::string& path, const std::string& units_file) {
   return file;
 }
 
+std::vector<int32_t> EndTokens(const TokenTable& tokens) {
+  std::vector<int32_t> ids;
+  for (int32_t id = 0; id < tokens.size(); ++id) {
+    if (tokens.IsEnd(id)) ids.push_back(id);
+  }
+  return ids;
+}
+
 std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& given,
                                              PackedWeights* packed) {
   kernels::UsedInstructionSet();  // throws where its environment variable is wrong
@@ -276,8 +284,8 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   }
   std::unique_ptr<const Transducer> transducer;
   if (config.transducer) {
-    transducer =
-        std::make_unique<const Transducer>(*config.transducer, model_dim, *backend, &weights);
+    transducer = std::make_unique<const Transducer>(*config.transducer, model_dim, *backend,
+                                                    &weights, EndTokens(tokens));
   }
   std::unique_ptr<const AttentionDecoder> attention_decoder;
   if (config.attention_decoder) {
@@ -297,10 +305,11 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   if (recorder) packed->matrices = recorder->matrices();
   if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
-  return std::make_unique<const ModelParts>(ModelParts{
-      options.precision, cpu_options, config, std::move(tokens), std::move(frame_extractor),
-      std::move(encoder), std::move(ctc_head), std::move(transducer), std::move(attention_decoder),
-      std::move(prompt), Fingerprint(file.digest, options, cpu_options.has_value())});
+  return std::make_unique<const ModelParts>(
+      ModelParts{options.precision, cpu_options, config, tokens, tokens.WithSpecialTokens(),
+                 std::move(frame_extractor), std::move(encoder), std::move(ctc_head),
+                 std::move(transducer), std::move(attention_decoder), std::move(prompt),
+                 Fingerprint(file.digest, options, cpu_options.has_value())});
 }
 
 }  // namespace runnel

@@ -24,7 +24,7 @@
 
 namespace runnel {
 
-constexpr uint32_t kSnapshotVersion = 7;
+constexpr uint32_t kSnapshotVersion = 8;
 constexpr size_t kSnapshotHeaderSize = 52;
 constexpr size_t kSnapshotChecksumSize = 32;
 

@@ -107,10 +107,10 @@ TEST(SnapshotErrorTest, ANewerVersionIsNamed) {
   std::string bytes = SnapshotWith(Beam());
   bytes[8] = static_cast<char>(kSnapshotVersion + 1);
   EXPECT_EQ(Error(bytes),
-            "snapshot is of format version 8, which is newer than 7, the newest that this version "
+            "snapshot is of format version 9, which is newer than 8, the newest that this version "
             "of Runnel reads");
   bytes[8] = static_cast<char>(kSnapshotVersion - 1);
-  EXPECT_EQ(Error(bytes), "snapshot is of format version 6, expected 7: an older Runnel made it");
+  EXPECT_EQ(Error(bytes), "snapshot is of format version 7, expected 8: an older Runnel made it");
 }
 
 TEST(SnapshotErrorTest, AnotherModelIsNamed) {
