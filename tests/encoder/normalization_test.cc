@@ -145,8 +145,7 @@ TEST(NormalizationTest, BiasedDeviationsAndMeansAlone) {
   // The smallest deviation: some bins have a larger one, others do not.
   config.normalization_epsilon = MomentsOf(features.rows(), 0).deviation;
   FeatureStatistics again;
-  const Matrix rows =
-      Normalize(MakeNormalizer(config), features.rows().float32(), kFrames, &again);
+  const Matrix rows = Normalize(MakeNormalizer(config), features.rows().float32(), kFrames, &again);
   const auto expected = [&](bool is_divided) {
     return MatrixOf(DataType::kFloat64, kFrames, features.dim(), [&](int64_t row, int64_t bin) {
       const auto [mean, deviation] = MomentsOf(features.rows(), bin);
