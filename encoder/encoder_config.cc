@@ -36,7 +36,8 @@ void ParseNormalization(JsonSection section, EncoderConfig* config) {
 SubsamplingConfig ParseSubsampling(JsonSection section) {
   SubsamplingConfig config;
   config.type =
-      section.Choice<SubsamplingType>("type", {{"conv2d4", SubsamplingType::kConv2d4},
+      section.Choice<SubsamplingType>("type", {{"conv2d2", SubsamplingType::kConv2d2},
+                                               {"conv2d4", SubsamplingType::kConv2d4},
                                                {"conv2d6", SubsamplingType::kConv2d6},
                                                {"conv2d8", SubsamplingType::kConv2d8},
                                                {"conv2d_1_2_2", SubsamplingType::kConv2d122},

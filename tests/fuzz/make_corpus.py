@@ -348,6 +348,10 @@ def model_config() -> None:
     variant('absolute', position={'scheme': 'absolute'})
     variant('transformer', convolution=None, type='transformer')
     variant('running', normalization={'type': 'per_utterance', 'epsilon': 1e-5})
+    variant('mean', normalization={'type': 'running_mean'})
+    convolution = {**config['encoder']['convolution'], 'norm': 'none', 'norm_epsilon': None}
+    variant('reworked', type='reworked_conformer', subsampling={'type': 'conv2d_1_2_2'},
+            convolution=convolution)
     config.update(format_version=5, transducer=None, attention_decoder=None, prompt=None,
                   vocabularies=[{'language': 'en', 'size': 5}, {'language': 'de', 'size': 4}],
                   special_tokens=[{'id': 1, 'kind': 'language', 'language': 'en-US'},
