@@ -1,6 +1,7 @@
 #include "encoder/encoder_config.h"
 
 #include <string>
+#include <variant>
 
 #include "encoder/json/json_section.h"
 
@@ -194,6 +195,9 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
     section->Fail("num_heads", "a divisor of model_dim " + std::to_string(config.model_dim));
   }
   if (config.model_dim % 2 != 0) section->Fail("model_dim", "an even number");
+  if (std::holds_alternative<RotaryPosition>(config.position) && config.head_dim() % 2 != 0) {
+    section->Fail("num_heads", "heads of an even size, which rotary positions need");
+  }
   section->CheckAllTaken();
   return config;
 }

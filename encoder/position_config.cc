@@ -60,6 +60,8 @@ PositionConfig ParseLegacyRelPos(JsonSection* section) {
   return config;
 }
 
+PositionConfig ParseRotary(JsonSection* /*section*/) { return RotaryPosition(); }
+
 // The value of `scheme` in the model file, and the parser of the other fields.
 struct Scheme {
   const char* name;
@@ -74,6 +76,7 @@ constexpr Scheme kSchemes[] = {
     {"relative_key_value", &ParseRelativeKeyValue},
     {"unshifted", &ParseUnshifted},
     {"legacy_rel_pos", &ParseLegacyRelPos},
+    {"rotary", &ParseRotary},
 };
 
 }  // namespace

@@ -58,9 +58,12 @@ struct LegacyRelPos {
   int64_t table_length = 0;
 };
 
+// "rotary": queries and keys are rotated by angles of their frames (Su et al. 2021).
+struct RotaryPosition {};
+
 // Every scheme. position_config.cc lists their names in the model file.
 using PositionConfig = std::variant<NoPosition, AbsolutePosition, ChunkRpe, RelativeKeyValue,
-                                    UnshiftedPosition, LegacyRelPos>;
+                                    UnshiftedPosition, LegacyRelPos, RotaryPosition>;
 
 // True for a scheme that is defined for a whole utterance in one chunk only.
 inline bool NeedsWholeUtterance(const PositionConfig& config) {

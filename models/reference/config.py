@@ -59,7 +59,9 @@ class ConformerConfig:
             raise ValueError(f"input_dim is {self.input_dim}, too few bins for subsampling "
                              f"{self.subsampling.type}")
         check_positive("layer_norm_eps", self.layer_norm_eps)
-        scheme_name(self.position)
+        if scheme_name(self.position) == "rotary" and self.model_dim // self.num_heads % 2 != 0:
+            raise ValueError(f"num_heads is {self.num_heads}, rotary positions need heads of an "
+                             "even size")
 
     def needs_whole_utterance(self) -> str:
         """The part of this model that cannot be computed chunk by chunk; empty if there is none."""

@@ -38,7 +38,8 @@ std::vector<json> ValidSections() {
           json::parse(R"({"scheme": "unshifted", "linear_pos_bias": false,
                       "query_scaling": "after_bias"})"),
           json::parse(R"({"scheme": "legacy_rel_pos", "linear_pos_bias": false,
-                      "query_scaling": "after_bias", "table_length": 5000})")};
+                      "query_scaling": "after_bias", "table_length": 5000})"),
+          json::parse(R"({"scheme": "rotary"})")};
 }
 
 PositionConfig Parse(const json& object) {
@@ -90,6 +91,8 @@ TEST(PositionConfigTest, ReadsEveryScheme) {
   const auto legacy = std::get<LegacyRelPos>(Parse(sections[6]));
   EXPECT_TRUE(legacy.query.scale_after_bias);
   EXPECT_EQ(legacy.table_length, 5000);
+
+  EXPECT_TRUE(std::holds_alternative<RotaryPosition>(Parse(sections[7])));
 }
 
 TEST(PositionConfigTest, OnlyLegacyRelPosNeedsTheWholeUtterance) {
@@ -127,7 +130,7 @@ TEST(PositionConfigTest, FieldsOfAnotherSchemeAreRefused) {
 TEST(PositionConfigTest, OutOfRange) {
   EXPECT_EQ(RefusalOf("none", "scheme", "rel_pos"),
             R"(expected one of "none", "absolute", "chunk_rpe", "bounded_rpe", )"
-            R"("relative_key_value", "unshifted", "legacy_rel_pos")");
+            R"("relative_key_value", "unshifted", "legacy_rel_pos", "rotary")");
   for (const json& value : {json(0), json(-1), json(1 << 21), json(UINT64_MAX)}) {
     EXPECT_EQ(RefusalOf("bounded_rpe", "radius", value), "expected an integer from 1 to 1048576");
     EXPECT_EQ(RefusalOf("legacy_rel_pos", "table_length", value),

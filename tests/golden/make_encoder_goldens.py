@@ -90,6 +90,7 @@ VARIANTS: Dict[str, ConformerConfig] = {
         position=make_options("legacy_rel_pos", table_length=50),
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
+    "rotary": variant(position=make_options("rotary")),
     "e_branchformer": variant(
         convolution=None, branches=BranchesConfig(10, 4, 3)),
     "e_branchformer_dynamic_chunk": variant(

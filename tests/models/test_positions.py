@@ -54,6 +54,16 @@ def expected_score(scheme, encoder, options, q, k, i, j, frames):
         return sinusoid_term(attention, options, query, k, distance)
     if scheme == "unshifted":
         return sinusoid_term(attention, options, query, k, j)
+    if scheme == "rotary":
+        half = query.size(1) // 2
+        score = torch.zeros(query.size(0), dtype=torch.float64)
+        for m in range(half):
+            angle = (i - j) * 10000.0 ** (-m / half)
+            turned = complex(math.cos(angle), math.sin(angle))
+            products = (torch.complex(query[:, m], query[:, m + half])
+                        * torch.complex(k[:, m], -k[:, m + half]))
+            score += (products * turned).real
+        return score / math.sqrt(query.size(1))
     if scheme == "relative_key_value":
         return ((k + shaw_vector(encoder, options, "relative_keys", i, j)) * query).sum(1) \
             / math.sqrt(query.size(1))
@@ -127,6 +137,16 @@ def test_unshifted_positions_keep_full_precision(offset):
     table, = encoder.position_tables(2, 6, offset + 4, torch.zeros(1))
     expected = torch.stack([sinusoid(offset + j) for j in range(6)]).float()
     torch.testing.assert_close(table, expected, rtol=0, atol=1.5e-7)
+
+
+@pytest.mark.parametrize("offset", [0, 5, FAR])
+def test_rotary_positions_keep_full_precision(offset):
+    """The table of a float32 model; its scores depend on the distance only."""
+    encoder = make_model(with_(position=make_options("rotary"))).encoder
+    q, k = torch.randn(2, 1, 2, 4, 8, dtype=torch.float32)
+    near = encoder.encoders[0].self_attn.scores(q, k, encoder.position_tables(4, 4, 0, q))
+    far = encoder.encoders[0].self_attn.scores(q, k, encoder.position_tables(4, 4, offset, q))
+    torch.testing.assert_close(far, near, rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("scheme", ["absolute", "unshifted"])
