@@ -153,9 +153,7 @@ const ConvolutionType* EncoderConfig::convolution_type() const {
 }
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
-  if (runnel::NeedsWholeUtterance(position)) {
-    return "its position scheme counts from the end of the utterance";
-  }
+  if (const char* reason = runnel::NeedsWholeUtterance(position)) return reason;
   const ConvolutionType* type = convolution_type();
   if (type != nullptr && *type == ConvolutionType::kSymmetric) {
     return "its convolution reads frames after the chunk (convolution type symmetric; "

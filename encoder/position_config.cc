@@ -41,6 +41,13 @@ PositionConfig ParseBoundedRpe(JsonSection* section) {
   return config;
 }
 
+PositionConfig ParseWindowedRpe(JsonSection* section) {
+  ChunkRpe config = ParseShifted(section);
+  config.window = {section->Integer("left", -1, kMaxDistance),
+                   section->Integer("right", -1, kMaxDistance)};
+  return config;
+}
+
 PositionConfig ParseRelativeKeyValue(JsonSection* section) {
   RelativeKeyValue config;
   config.max_distance = section->Integer("max_distance", 0, kMaxDistance);
@@ -77,9 +84,21 @@ constexpr Scheme kSchemes[] = {
     {"unshifted", &ParseUnshifted},
     {"legacy_rel_pos", &ParseLegacyRelPos},
     {"rotary", &ParseRotary},
+    {"windowed_rpe", &ParseWindowedRpe},
 };
 
 }  // namespace
+
+const char* NeedsWholeUtterance(const PositionConfig& config) {
+  if (std::holds_alternative<LegacyRelPos>(config)) {
+    return "its position scheme counts from the end of the utterance";
+  }
+  const auto* shifted = std::get_if<ChunkRpe>(&config);
+  if (shifted != nullptr && shifted->window) {
+    return "its attention has a window around each frame, which reads frames after a chunk";
+  }
+  return nullptr;
+}
 
 PositionConfig ParsePosition(JsonSection* section) {
   const std::string name = section->String("scheme");

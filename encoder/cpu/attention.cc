@@ -168,12 +168,17 @@ void Attention::AttendSegment(const Segment& segment, const Projected& projected
   kernels::Scratch scratch;
   const int64_t num_rows = segment.num_rows();
   const Keys keys = CollectKeys(segment, projected, &scratch);
-  for (int64_t first = 0; first < num_rows; first += segment.chunk_size) {
-    Chunk chunk{first, std::min(segment.chunk_size, num_rows - first), 0, 0};
+  const std::optional<AttentionWindow>& window = position_.window;
+  const int64_t chunk_size = window ? 1 : segment.chunk_size;  // a window moves with the query
+  const int64_t left = window ? window->left : segment.left_context;
+  for (int64_t first = 0; first < num_rows; first += chunk_size) {
+    Chunk chunk{first, std::min(chunk_size, num_rows - first), 0, 0};
     chunk.end_key = keys.num_cached + first + chunk.count;
-    if (segment.left_context >= 0) {
-      chunk.first_key = std::max<int64_t>(0, keys.num_cached + first - segment.left_context);
+    if (window) {
+      chunk.end_key =
+          window->right < 0 ? keys.count : std::min(keys.count, chunk.end_key + window->right);
     }
+    if (left >= 0) chunk.first_key = std::max<int64_t>(0, keys.num_cached + first - left);
     kernels::AttentionRows rows;
     rows.queries = projected.queries_keys_values + first * 3 * model_dim_;
     rows.query_stride = 3 * model_dim_;

@@ -68,6 +68,8 @@ struct PositionScheme {
   double score_scale = 1.0;  // t
   // Of d_k: the angles of a frame, by which elements m and m + d_k / 2 of each head are rotated.
   std::optional<Sinusoids> rotation;
+  // Where there is one, a query attends to these keys only.
+  std::optional<AttentionWindow> window;
   // Where p_ij comes from; std::monostate: p is 0.
   std::variant<std::monostate, RowsByDistance, RowsByKeyFrame, LearnedRows, LegacyRows> rows;
 };

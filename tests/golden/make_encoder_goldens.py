@@ -91,6 +91,7 @@ VARIANTS: Dict[str, ConformerConfig] = {
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
     "rotary": variant(position=make_options("rotary")),
+    "windowed_rpe": variant(position=make_options("windowed_rpe", left=3, right=2)),
     "e_branchformer": variant(
         convolution=None, branches=BranchesConfig(10, 4, 3)),
     "e_branchformer_dynamic_chunk": variant(

@@ -46,7 +46,9 @@ def expected_score(scheme, encoder, options, q, k, i, j, frames):
     query = q[:, i - frames[0]]
     if scheme in ("none", "absolute"):
         return (query * k).sum(1) / math.sqrt(query.size(1))
-    if scheme in ("chunk_rpe", "bounded_rpe"):
+    if scheme == "windowed_rpe" and not (-options["right"] <= i - j <= options["left"]):
+        return None  # no weight
+    if scheme in ("chunk_rpe", "bounded_rpe", "windowed_rpe"):
         distance = i - j if options["table_order"] == "descending" else j - i
         if scheme == "bounded_rpe":
             bound = options["radius"] - 1
@@ -108,6 +110,9 @@ def test_scores_and_context_follow_the_formula(name, config):
             for j in range(keys):
                 expected = expected_score(scheme, encoder, options, q[0], k[0, :, j], offset + i,
                                           first_key + j, (offset, offset + queries - 1))
+                if expected is None:
+                    assert (weights[0, :, i, j] == 0).all()
+                    continue
                 # Two float64 evaluations of an angle of 1e7 differ by about 1e-9.
                 torch.testing.assert_close(scores[0, :, i, j], expected, rtol=0,
                                            atol=1e-7 if offset == FAR else 1e-12)
