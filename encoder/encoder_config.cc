@@ -1,6 +1,7 @@
 #include "encoder/encoder_config.h"
 
 #include <string>
+#include <variant>
 
 #include "encoder/json/json_section.h"
 
@@ -174,9 +175,7 @@ const ConvolutionType* EncoderConfig::convolution_type() const {
 }
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
-  if (runnel::NeedsWholeUtterance(position)) {
-    return "its position scheme counts from the end of the utterance";
-  }
+  if (const char* reason = runnel::NeedsWholeUtterance(position)) return reason;
   const ConvolutionType* type = convolution_type();
   if (type != nullptr && *type == ConvolutionType::kSymmetric) {
     return "its convolution reads frames after the chunk (convolution type symmetric; "
@@ -226,6 +225,9 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
     section->Fail("num_heads", "a divisor of model_dim " + std::to_string(config.model_dim));
   }
   if (config.model_dim % 2 != 0) section->Fail("model_dim", "an even number");
+  if (std::holds_alternative<RotaryPosition>(config.position) && config.head_dim() % 2 != 0) {
+    section->Fail("num_heads", "heads of an even size, which rotary positions need");
+  }
   section->CheckAllTaken();
   return config;
 }

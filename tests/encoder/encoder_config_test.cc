@@ -299,6 +299,11 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
   json odd = ValidSection();
   odd["model_dim"] = 95;
   odd["num_heads"] = 5;
+  json rotary = ValidSection();
+  rotary["position"] = {{"scheme", "rotary"}};
+  EXPECT_NO_THROW(Parse(rotary));
+  rotary["num_heads"] = 32;
+  EXPECT_TRUE(Contains(ParseError(rotary), "num_heads is 32, expected heads of an even size"));
   EXPECT_EQ(ParseError(odd), "m.pt: encoder.model_dim is 95, expected an even number");
 }
 

@@ -102,6 +102,8 @@ VARIANTS: Dict[str, ConformerConfig] = {
                      normalization=NormalizationConfig(name, epsilon))
        for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
                              ("utterance_mean", None), ("utterance_biased", 1e-20))},
+    "rotary": variant(position=make_options("rotary")),
+    "windowed_rpe": variant(position=make_options("windowed_rpe", left=3, right=2)),
     "e_branchformer": variant(
         type="branchformer", convolution=None,
         branches=BranchesConfig(10, 4, 3)),

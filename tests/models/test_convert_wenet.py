@@ -244,6 +244,7 @@ def test_null_where_it_is_the_default(experiment, tmp_path):
 
 @pytest.mark.parametrize("section, name, value", [
     ("encoder_conf", "selfattention_layer_type", "rope_abs_selfattn"),
+    ("encoder_conf", "pos_enc_layer_type", "rope_pos"),
     ("encoder_conf", "pos_enc_layer_type", "abs_pos_whisper"),
     ("encoder_conf", "pos_enc_layer_type", "abs_pos"),
     ("encoder_conf", "input_layer", "conv1d2"),
@@ -322,7 +323,6 @@ def test_options_of_the_training_are_known(experiment, tmp_path):
 
 @pytest.mark.parametrize("section, name, value", [
     (None, "model", "paraformer"), (None, "model", "whisper"), (None, "encoder", "squeezeformer"),
-    ("encoder_conf", "pos_enc_layer_type", "rope_pos"),
     (None, "predictor", "cif_predictor"), ("dataset_conf", "feats_type", "log_mel_spectrogram")])
 def test_other_kinds_of_models_are_named_before_the_weights_are_read(section, name, value,
                                                                      experiment, tmp_path, capsys):
