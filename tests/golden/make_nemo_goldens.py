@@ -3,9 +3,8 @@
 
     /usr/bin/python3 tests/golden/make_nemo_goldens.py NEMO
 
-NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project, without its
-__init__.py files, which import packages that this needs nothing of. Nothing of NeMo is needed to
-run the tests. Only its encoder is imported; what surrounds it there (configuration,
+NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project. Nothing of NeMo
+is needed to run the tests. Only its encoder is imported; what surrounds it there (configuration,
 training, export) is replaced by empty classes.
 
 Writes tests/golden/nemo/CASE.npz: the encoder's options as a YAML string, its weights
@@ -20,15 +19,18 @@ the convolution's (`cache_time_I`, (layers, K - 1, d)), and how many encoder fra
 import argparse
 import pathlib
 import sys
-import types
 from typing import Any, Dict, List
-from unittest import mock
 
 import numpy as np
 import torch
 import yaml
 
-FOLDER = pathlib.Path(__file__).resolve().parent / "nemo"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/support/python")]
+
+import nemo_surroundings  # noqa: E402
+
+FOLDER = ROOT / "tests/golden/nemo"
 NUM_FRAMES, TOLERANCE = 263, 1e-5
 BASE = {"feat_in": 40, "n_layers": 2, "d_model": 16, "n_heads": 2, "ff_expansion_factor": 2,
         "dropout": 0.1, "dropout_pre_encoder": 0.1, "dropout_emb": 0.0, "dropout_att": 0.1}
@@ -61,53 +63,6 @@ CASES: Dict[str, Dict[str, Any]] = {
         **BASE, "subsampling": "striding", "subsampling_factor": 4, "conv_kernel_size": 5,
         "att_context_size": [7, 2]},
 }
-
-
-class Plain:
-    """A base class without anything in it."""
-
-    def is_adapter_available(self) -> bool:
-        return False
-
-    def is_access_enabled(self, *_: Any) -> bool:
-        return False
-
-
-def stub_surroundings() -> None:
-    """Replaces what NeMo's encoder imports and does not compute with."""
-    def module(name: str, **members: Any) -> None:
-        stub = types.ModuleType(name)
-        stub.__path__ = []  # type: ignore[attr-defined]
-        stub.__dict__.update(members)
-        sys.modules[name] = stub
-
-    anything = mock.MagicMock()
-    identity = mock.MagicMock(return_value=lambda function: function)
-    neural_module = type("NeuralModule", (Plain, torch.nn.Module), {})
-    module("omegaconf", DictConfig=dict, ListConfig=list, open_dict=anything)
-    module("nemo.utils", logging=anything, avoid_float16_autocast_context=_no_context)
-    module("nemo.core.classes.common", typecheck=identity)
-    module("nemo.core.classes.exportable", Exportable=type("Exportable", (), {}))
-    module("nemo.core.classes.mixins", AccessMixin=type("AccessMixin", (Plain,), {}),
-           adapter_mixins=mock.MagicMock(AdapterModuleMixin=type("AdapterModuleMixin", (), {})))
-    module("nemo.core.classes.module", NeuralModule=neural_module)
-    module("nemo.core.neural_types", **{name: anything for name in (
-        "AcousticEncodedRepresentation", "BoolType", "ChannelType", "LengthsType", "NeuralType",
-        "SpectrogramType")})
-    module("nemo.collections.asr.models.configs",
-           CacheAwareStreamingConfig=types.SimpleNamespace)
-    module("nemo.collections.asr.parts.utils.adapter_utils")
-    module("nemo.collections.asr.parts.submodules.adapters.attention_adapter_mixin",
-           AttentionAdapterModuleMixin=type("AttentionAdapterModuleMixin", (Plain,), {}))
-    module("nemo.collections.asr.parts.submodules.batchnorm", FusedBatchNorm1d=None)
-    module("nemo.collections.common.parts.utils", activation_registry={})
-    if not hasattr(torch.nn, "attention"):  # newer PyTorch; used by use_pytorch_sdpa only
-        module("torch.nn.attention")
-        torch.nn.attention = sys.modules["torch.nn.attention"]
-
-
-def _no_context() -> Any:
-    return torch.autograd.profiler.record_function("float32")
 
 
 def set_weights(encoder: torch.nn.Module, random: np.random.RandomState) -> Dict[str, Any]:
@@ -182,8 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("nemo", type=pathlib.Path, help="the checkout")
     args = parser.parse_args()
-    sys.path.insert(0, str(args.nemo))
-    stub_surroundings()
+    nemo_surroundings.prepare(args.nemo)
     FOLDER.mkdir(exist_ok=True)
     with torch.no_grad():
         for name in CASES:

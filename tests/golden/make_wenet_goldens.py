@@ -14,20 +14,24 @@ chunk size and number of left chunks, and the encoder's output (T', d) and CTC l
 """
 
 import argparse
-import importlib.abc
-import importlib.machinery
+import importlib
 import pathlib
 import subprocess
 import sys
-import types
 from typing import Any, Dict, Tuple
-from unittest import mock
 
 import numpy as np
 import torch
 import yaml
 
-FOLDER = pathlib.Path(__file__).resolve().parent / "wenet"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/support/python")]
+
+from absent_packages import AbsentPackages  # noqa: E402
+
+FOLDER = ROOT / "tests/golden/wenet"
+ABSENT = ("typeguard", "tqdm", "librosa", "whisper", "langid", "deepspeed", "k2", "openai",
+          "transformers", "sentencepiece", "tensorboardX", "jieba", "wandb", "websockets")
 VOCAB_SIZE, INPUT_DIM, MODEL_DIM, NUM_FRAMES = 12, 40, 16, 151
 
 
@@ -80,24 +84,6 @@ CASES: Dict[str, Tuple[str, str, str, Dict[str, Any], bool, int, int]] = {
         macaron_style=False, pos_enc_layer_type="abs_pos", selfattention_layer_type="selfattn"),
         False, -1, -1),
 }
-
-
-class MissingPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands in for packages that WeNet imports for work that is not done here."""
-
-    PACKAGES = ("typeguard", "tqdm", "librosa", "whisper", "langid", "deepspeed", "k2", "openai",
-                "transformers", "sentencepiece", "tensorboardX", "jieba", "wandb", "websockets")
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name.split(".")[0] in self.PACKAGES:
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
-
-    def create_module(self, spec: Any) -> types.ModuleType:
-        return mock.MagicMock(name=spec.name, __spec__=spec, __path__=[])
-
-    def exec_module(self, module: Any) -> None:
-        pass
 
 
 def build(version: str, config: Dict[str, Any]) -> torch.nn.Module:
@@ -161,7 +147,7 @@ def make(wenet: pathlib.Path, name: str) -> None:
     """Builds one case with the WeNet of its version and writes the file."""
     version, _, _, _, cmvn, chunk_size, num_left_chunks = case = CASES[name]
     sys.path.insert(0, str(wenet / version))
-    sys.meta_path.append(MissingPackages())
+    sys.meta_path.append(AbsentPackages(ABSENT))
     random = np.random.RandomState(list(CASES).index(name) + 1)
     config = train_yaml(version, case)
     text = yaml.safe_dump(config)
