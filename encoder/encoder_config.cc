@@ -1,6 +1,7 @@
 #include "encoder/encoder_config.h"
 
 #include <string>
+#include <variant>
 
 #include "encoder/json/json_section.h"
 
@@ -36,7 +37,8 @@ void ParseNormalization(JsonSection section, EncoderConfig* config) {
 SubsamplingConfig ParseSubsampling(JsonSection section) {
   SubsamplingConfig config;
   config.type =
-      section.Choice<SubsamplingType>("type", {{"conv2d4", SubsamplingType::kConv2d4},
+      section.Choice<SubsamplingType>("type", {{"conv2d2", SubsamplingType::kConv2d2},
+                                               {"conv2d4", SubsamplingType::kConv2d4},
                                                {"conv2d6", SubsamplingType::kConv2d6},
                                                {"conv2d8", SubsamplingType::kConv2d8},
                                                {"conv2d_1_2_2", SubsamplingType::kConv2d122},
@@ -173,9 +175,7 @@ const ConvolutionType* EncoderConfig::convolution_type() const {
 }
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
-  if (runnel::NeedsWholeUtterance(position)) {
-    return "its position scheme counts from the end of the utterance";
-  }
+  if (const char* reason = runnel::NeedsWholeUtterance(position)) return reason;
   const ConvolutionType* type = convolution_type();
   if (type != nullptr && *type == ConvolutionType::kSymmetric) {
     return "its convolution reads frames after the chunk (convolution type symmetric; "
@@ -225,6 +225,9 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
     section->Fail("num_heads", "a divisor of model_dim " + std::to_string(config.model_dim));
   }
   if (config.model_dim % 2 != 0) section->Fail("model_dim", "an even number");
+  if (std::holds_alternative<RotaryPosition>(config.position) && config.head_dim() % 2 != 0) {
+    section->Fail("num_heads", "heads of an even size, which rotary positions need");
+  }
   section->CheckAllTaken();
   return config;
 }

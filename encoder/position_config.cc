@@ -41,6 +41,13 @@ PositionConfig ParseBoundedRpe(JsonSection* section) {
   return config;
 }
 
+PositionConfig ParseWindowedRpe(JsonSection* section) {
+  ChunkRpe config = ParseShifted(section);
+  config.window = {section->Integer("left", -1, kMaxDistance),
+                   section->Integer("right", -1, kMaxDistance)};
+  return config;
+}
+
 PositionConfig ParseRelativeKeyValue(JsonSection* section) {
   RelativeKeyValue config;
   config.max_distance = section->Integer("max_distance", 0, kMaxDistance);
@@ -60,6 +67,8 @@ PositionConfig ParseLegacyRelPos(JsonSection* section) {
   return config;
 }
 
+PositionConfig ParseRotary(JsonSection* /*section*/) { return RotaryPosition(); }
+
 // The value of `scheme` in the model file, and the parser of the other fields.
 struct Scheme {
   const char* name;
@@ -74,9 +83,22 @@ constexpr Scheme kSchemes[] = {
     {"relative_key_value", &ParseRelativeKeyValue},
     {"unshifted", &ParseUnshifted},
     {"legacy_rel_pos", &ParseLegacyRelPos},
+    {"rotary", &ParseRotary},
+    {"windowed_rpe", &ParseWindowedRpe},
 };
 
 }  // namespace
+
+const char* NeedsWholeUtterance(const PositionConfig& config) {
+  if (std::holds_alternative<LegacyRelPos>(config)) {
+    return "its position scheme counts from the end of the utterance";
+  }
+  const auto* shifted = std::get_if<ChunkRpe>(&config);
+  if (shifted != nullptr && shifted->window) {
+    return "its attention has a window around each frame, which reads frames after a chunk";
+  }
+  return nullptr;
+}
 
 PositionConfig ParsePosition(JsonSection* section) {
   const std::string name = section->String("scheme");

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -25,19 +26,26 @@ enum class TableOrder {
   kAscending    // PE(-r) (icefall)
 };
 
+// The frames that a frame attends to, besides itself; it moves with the frame.
+struct AttentionWindow {
+  int64_t left;   // encoder frames before it, -1: all
+  int64_t right;  // encoder frames after it, -1: all
+};
+
 // "none": attention depends on the content only.
 struct NoPosition {};
 
 // "absolute": sinusoids of the frame number are added to the input of layer 0.
 struct AbsolutePosition {};
 
-// "chunk_rpe" and "bounded_rpe": relative positions with the shift.
+// "chunk_rpe", "bounded_rpe" and "windowed_rpe": relative positions with the shift.
 struct ChunkRpe {
   RelativeQueryConfig query;
   TableOrder order = TableOrder::kDescending;
   // Distances are clamped to -max_distance .. max_distance. The `radius` of "bounded_rpe" is
   // max_distance + 1.
   int64_t max_distance = std::numeric_limits<int64_t>::max();
+  std::optional<AttentionWindow> window = std::nullopt;  // of "windowed_rpe"
 };
 
 // "relative_key_value": learned vectors per distance, added to keys and perhaps to values.
@@ -58,14 +66,16 @@ struct LegacyRelPos {
   int64_t table_length = 0;
 };
 
+// "rotary": queries and keys are rotated by angles of their frames (Su et al. 2021).
+struct RotaryPosition {};
+
 // Every scheme. position_config.cc lists their names in the model file.
 using PositionConfig = std::variant<NoPosition, AbsolutePosition, ChunkRpe, RelativeKeyValue,
-                                    UnshiftedPosition, LegacyRelPos>;
+                                    UnshiftedPosition, LegacyRelPos, RotaryPosition>;
 
-// True for a scheme that is defined for a whole utterance in one chunk only.
-inline bool NeedsWholeUtterance(const PositionConfig& config) {
-  return std::holds_alternative<LegacyRelPos>(config);
-}
+// Why a scheme is defined for a whole utterance in one chunk only, for messages; nullptr for
+// others.
+const char* NeedsWholeUtterance(const PositionConfig& config);
 
 // Reads `scheme` and the fields that belong to it; no other field may be present. Throws
 // std::runtime_error that names the field, its value and the expected one.

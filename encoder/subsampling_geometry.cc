@@ -10,6 +10,8 @@ std::vector<SubsamplingStage> Stages(const SubsamplingConfig& config) {
   const SubsamplingStage plain{3, 2, 0, 0};
   const SubsamplingStage padded{3, 2, config.causal ? 2 : 1, 1};
   switch (config.type) {
+    case SubsamplingType::kConv2d2:
+      return {plain, {3, 1, 0, 0}};
     case SubsamplingType::kConv2d4:
       return {plain, plain};
     case SubsamplingType::kConv2d6:

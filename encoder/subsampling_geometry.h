@@ -9,6 +9,7 @@
 namespace runnel {
 
 enum class SubsamplingType {
+  kConv2d2,      // 3x3 of stride 2, 3x3 of stride 1 (ESPnet)
   kConv2d4,      // two 3x3 convolutions of stride 2 (WeNet, ESPnet)
   kConv2d6,      // 3x3 of stride 2, 5x5 of stride 3
   kConv2d8,      // three 3x3 of stride 2

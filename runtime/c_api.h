@@ -262,14 +262,15 @@ typedef struct runnel_stream_options {
   runnel_update_callback on_update;            /* NULL: results are polled */
   void* user_data;                             /* NULL; given to on_update */
   int32_t head;                                /* RUNNEL_HEAD_DEFAULT */
-  int32_t max_symbols;        /* 0: the model's; most tokens of one encoder frame (transducers) */
-  double ctc_weight;          /* 0; of the CTC head in a transducer's beam search, 0 to 1 */
-  int32_t rescoring;          /* 0; 1: by the attention decoder, when an utterance has ended */
-  double first_pass_weight;   /* 0.5; of the score before rescoring, 0 to 100 */
-  double reverse_weight;      /* 0; of the decoder from right to left, 0 to 1 */
-  const char* language;       /* NULL: the model's default; one of runnel_model_language */
-  double skip_silence_lead_s; /* 0.6; audio before the sound that ends skipped silence */
-  int64_t right_context;      /* RUNNEL_MODEL_DEFAULT; encoder frames; of offline models */
+  int32_t max_symbols;         /* 0: the model's; most tokens of one encoder frame (transducers) */
+  double ctc_weight;           /* 0; of the CTC head in a transducer's beam search, 0 to 1 */
+  int32_t rescoring;           /* 0; 1: by the attention decoder, when an utterance has ended */
+  double first_pass_weight;    /* 0.5; of the score before rescoring, 0 to 100 */
+  double reverse_weight;       /* 0; of the decoder from right to left, 0 to 1 */
+  const char* language;        /* NULL: the model's default; one of runnel_model_language */
+  double skip_silence_lead_s;  /* 0.6; audio before the sound that ends skipped silence */
+  int64_t right_context;       /* RUNNEL_MODEL_DEFAULT; encoder frames; of offline models */
+  int32_t show_special_tokens; /* 0; 1: texts show tokens that are not text, such as <en-US> */
 } runnel_stream_options;
 
 void runnel_stream_options_init(runnel_stream_options* options, size_t struct_size);
@@ -445,7 +446,12 @@ double runnel_utterance_end_ms(const runnel_utterance* utterance);
 /* End of the audio that belongs to the utterance. */
 double runnel_utterance_searched_ms(const runnel_utterance* utterance);
 /* Why it ended. */
-enum { RUNNEL_END_BY_ENDPOINT = 0, RUNNEL_END_BY_FINALIZE = 1, RUNNEL_END_BY_FINISH = 2 };
+enum {
+  RUNNEL_END_BY_ENDPOINT = 0,
+  RUNNEL_END_BY_FINALIZE = 1,
+  RUNNEL_END_BY_FINISH = 2,
+  RUNNEL_END_BY_TOKEN = 3 /* an end token of the model, such as <EOU>, with endpointing */
+};
 int32_t runnel_utterance_end(const runnel_utterance* utterance);
 /* Best first, at least one, no two with the same text. NULL for an index out of range. */
 size_t runnel_utterance_num_hypotheses(const runnel_utterance* utterance);
@@ -463,6 +469,8 @@ int32_t runnel_hypothesis_ends_word(const runnel_hypothesis* hypothesis);
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis);
 /* Mean confidence of its words, 0 to 1; 0 without words. */
 float runnel_hypothesis_confidence(const runnel_hypothesis* hypothesis);
+/* As the model found it, such as "en-US"; "" if it has no tokens that tell one. */
+const char* runnel_hypothesis_language(const runnel_hypothesis* hypothesis);
 size_t runnel_hypothesis_num_tokens(const runnel_hypothesis* hypothesis);
 runnel_status runnel_hypothesis_token(const runnel_hypothesis* hypothesis, size_t index,
                                       runnel_token* token, runnel_error* error);

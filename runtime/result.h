@@ -56,20 +56,26 @@ struct Hypothesis {
   // With hotwords: the completed ones in the order of their ends; of those that end at the same
   // place, the longest.
   std::vector<HotwordMatch> hotwords;
+  // As the model found it, such as "en-US": that of most tokens which tell one, of equally many the
+  // later one. Tokens that tell one are tags of languages, and those of a vocabulary that was made
+  // for one language (runtime/token_kinds.h). "" if none does.
+  std::string language;
 };
 
 // Why an utterance ended.
 enum class UtteranceEnd {
   kEndpoint,  // by a rule of EndpointOptions
   kFinalize,  // by FinalizeUtterance
-  kFinish     // by Finish
+  kFinish,    // by Finish
+  kEndToken   // by an end token of the model, such as <EOU>, with EndpointOptions::enabled
 };
 
 // The name in outputs, messages and metrics.
 constexpr const char* NameOf(UtteranceEnd end) {
   return end == UtteranceEnd::kEndpoint   ? "endpoint"
          : end == UtteranceEnd::kFinalize ? "flush"
-                                          : "finish";
+         : end == UtteranceEnd::kFinish   ? "finish"
+                                          : "end_token";
 }
 
 // A part of the stream that is recognised and final. The next utterance begins where it ends, or at

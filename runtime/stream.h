@@ -52,6 +52,10 @@ struct StreamOptions {
   // Of a multilingual model with a language prompt (Model::languages); "": its default.
   std::string language;
 
+  // Texts and words show special tokens, such as <en-US> and <EOU>. They are of no hotword and no
+  // language model in either case.
+  bool show_special_tokens = false;
+
   static constexpr int kMaxNBest = 10000;
   // The most hypotheses of an Utterance, 1 to kMaxNBest.
   int nbest = 1;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,7 +73,17 @@ class TokenTable {
   // token the byte, which need not be UTF-8. Throws as name does.
   const std::string& text(int32_t id) const { return texts_[Index(id)]; }
   bool IsText(int32_t id) const { return !text(id).empty(); }
-  bool IsByte(int32_t id) const { return is_byte_[Index(id)] != 0; }
+  bool IsByte(int32_t id) const { return kinds_[Index(id)] == TokenKind::kByte; }
+  // Whether the token ends an utterance; whether any does. Throws as name does.
+  bool IsEnd(int32_t id) const { return kinds_[Index(id)] == TokenKind::kEnd; }
+  bool has_end_tokens() const { return has_end_tokens_; }
+
+  // Hypothesis::language of these tokens.
+  std::string LanguageOf(const std::vector<int32_t>& ids) const;
+
+  // The same vocabulary, but special tokens are text: their names, as words of their own where the
+  // vocabulary has word boundaries.
+  TokenTable WithSpecialTokens() const;
 
   // How many vocabularies of languages there are, and the index of that which has the token; none
   // for a token of no language. Throws as name does.
@@ -109,7 +120,8 @@ class TokenTable {
   bool BeginsWord(const std::vector<int32_t>& ids) const;
   bool EndsWord(const std::vector<int32_t>& ids) const;
 
-  // Sets what follows from the tokens of a hypothesis: text, words, begins_word, ends_word.
+  // Sets what follows from the tokens of a hypothesis: text, words, begins_word, ends_word,
+  // language.
   void Complete(Hypothesis* hypothesis,
                 UnfinishedCharacter unfinished = UnfinishedCharacter::kReplace) const;
 
@@ -118,11 +130,16 @@ class TokenTable {
   void SetVocabularies(const std::vector<LanguageVocabulary>& vocabularies);
   void ReadNames(const std::string& units_text, const std::string& source);
   void SetKind(const SpecialToken& token, const std::string& source);
+  // That a token tells; "" for none.
+  const std::string& LanguageOfToken(int32_t id) const;
 
   std::vector<std::string> names_;
   std::vector<std::string> texts_;  // names with a space for U+2581; "" where they are no text
-  std::vector<char> is_byte_;
-  std::vector<int32_t> vocabulary_ends_;  // the id after the last one of each
+  std::vector<std::optional<TokenKind>> kinds_;  // none: the token stands for its name
+  std::map<int32_t, std::string> tags_;          // languages of the tokens of kLanguage
+  std::vector<int32_t> vocabulary_ends_;         // the id after the last one of each
+  std::vector<std::string> vocabulary_languages_;
+  bool has_end_tokens_ = false;
   std::vector<char> is_punctuation_;
   int32_t blank_id_;
   bool has_boundaries_ = false;

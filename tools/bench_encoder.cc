@@ -39,6 +39,10 @@ DEFINE_int64(chunk_size, runnel::StreamOptions::kModelDefault,
 DEFINE_int64(
     left_context, runnel::StreamOptions::kModelDefault,
     "Encoder frames before a chunk that it attends to, at least 0; -2: as the model recommends.");
+DEFINE_int64(
+    right_context, runnel::StreamOptions::kModelDefault,
+    "Of an offline model: encoder frames after a chunk in its window, at least 0; -2: as the "
+    "model recommends.");
 DEFINE_string(head, "",
               "What follows the encoder: ctc, transducer (greedy search), or none. Empty: ctc if "
               "the model has it.");
@@ -159,20 +163,23 @@ MeasuredHead HeadFromFlag(const Model& model) {
   return MeasuredHead::kTransducer;
 }
 
-StreamingSetting SettingFromFlags(const Model& model) {
-  const StreamingConfig& streaming = model.streaming();
-  const auto choose = [](int64_t flag, int64_t recommended) {
-    return flag == StreamOptions::kModelDefault ? recommended : flag;
-  };
-  const StreamingSetting setting{choose(FLAGS_chunk_size, streaming.chunk_size),
-                                 choose(FLAGS_left_context, streaming.left_context)};
+StreamingSetting SettingFromFlags(const std::shared_ptr<const Model>& model) {
+  StreamOptions options;
+  options.chunk_size = FLAGS_chunk_size;
+  options.left_context = FLAGS_left_context;
+  options.right_context = FLAGS_right_context;
+  options = Stream(model, LiveOptions(*model, options)).options();
+  const StreamingSetting setting{options.chunk_size, options.left_context, options.right_context};
   if (setting.chunk_size == -1 || setting.left_context == -1) {
     throw std::invalid_argument(
         "the whole utterance and unlimited left context have no steady state: --chunk_size and "
         "--left_context are " +
         setting.Name() + ", expected at least 1 and 0");
   }
-  CheckStreaming(model.parts().config, setting);
+  if (FLAGS_baseline && setting.right_context != StreamOptions::kNone) {
+    throw std::invalid_argument("--baseline has no windows, expected --nobaseline with " +
+                                setting.Name());
+  }
   return setting;
 }
 
@@ -205,7 +212,7 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
                     FLAGS_max_batch_streams,
                     FLAGS_seconds};
   result.chunk_ms = static_cast<double>(setting.chunk_size) * model->encoder_frame_ms();
-  result.operations = OperationsPerChunk(model->parts().config, head, setting);
+  result.operations = OperationsPerChunk(model->parts().config, head, ComputedRows(setting));
   result.peak_gflops =
       PeakGigaOperations(result.options.precision, std::min(kPeakSeconds, FLAGS_seconds));
   // The table does not show it.
@@ -246,9 +253,9 @@ int Run(Console* console) {
   if (FLAGS_baseline) RequireTorchScript("as a baseline (--nobaseline)");
   std::shared_ptr<const Model> model;
   const double load_ms = MillisecondsOf([&] { model = LoadModel(); });
-  const StreamingSetting setting = SettingFromFlags(*model);
+  const StreamingSetting setting = SettingFromFlags(model);
   const MeasuredHead head = HeadFromFlag(*model);
-  const FeaturePool pool(*model, FramesOfFirstChunk(model->parts().encoder, setting.chunk_size));
+  const FeaturePool pool(*model, FramesOfFirstChunk(model->parts().encoder, setting));
   if (IsFlagGiven("hours")) {
     RunHours(model, pool, setting, head, console);
   } else {

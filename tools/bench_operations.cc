@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "encoder/cpu/backend.h"
 #include "encoder/cpu/kernels/matmul/packed_matrix.h"
+#include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
@@ -210,7 +212,36 @@ void FbankFrames(benchmark::State& state) {
   state.SetItemsProcessed(frame);
 }
 
+// A row of 512 values, as the norms of a layer read them.
+template <class Norm>
+void NormRows(benchmark::State& state, const Norm& normalize) {
+  constexpr int64_t kRows = 64, kDim = 512;
+  std::mt19937_64 random(1);
+  const std::vector<float> x = NormalValues(kRows * kDim, 1, &random);
+  std::vector<float> y(x.size());
+  for (auto _ : state) {
+    normalize(x.data(), kRows, kDim, y.data());
+    benchmark::DoNotOptimize(y.data());
+  }
+  state.SetItemsProcessed(state.iterations() * kRows);
+}
+
+void LayerNormRows(benchmark::State& state) {
+  const std::vector<float> ones(512, 1.0F);
+  NormRows(state, [&](const float* x, int64_t rows, int64_t dim, float* y) {
+    kernels::LayerNorm(x, rows, dim, {ones.data(), ones.data(), 1e-5F}, y);
+  });
+}
+
+void BasicNormRows(benchmark::State& state) {
+  NormRows(state, [](const float* x, int64_t rows, int64_t dim, float* y) {
+    kernels::BasicNorm(x, rows, dim, 0.25F, y);
+  });
+}
+
 void RegisterAll() {
+  benchmark::RegisterBenchmark("norm/layer", LayerNormRows);
+  benchmark::RegisterBenchmark("norm/basic", BasicNormRows);
   benchmark::RegisterBenchmark("feature_stream", FeatureFrames);
   benchmark::RegisterBenchmark("fbank", FbankFrames);
   using kernels::MatmulType;

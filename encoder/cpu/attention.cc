@@ -57,7 +57,9 @@ Attention::Attention(const AttentionWeights& weights, const LayerNormWeights* no
   heads_.head_dim = config.head_dim();
   heads_.query_scale = static_cast<float>(position.query_scale);
   heads_.score_scale = static_cast<float>(position.score_scale);
-  if (const auto* frames = std::get_if<RowsByKeyFrame>(&position_.rows)) {
+  if (position.rotation) {
+    rotation_ = std::move(sinusoids);
+  } else if (const auto* frames = std::get_if<RowsByKeyFrame>(&position_.rows)) {
     frame_positions_.emplace(std::move(sinusoids), frames->linear_pos, options.matmul_type);
   } else if (const auto* learned = std::get_if<LearnedRows>(&position_.rows)) {
     learned_columns_ = Columns(*learned);
@@ -105,6 +107,7 @@ Attention::Projected Attention::Project(const std::vector<Segment>& segments, Co
         {DataOrNull(content_bias_), DataOrNull(position_bias_), heads_.num_heads, heads_.head_dim},
         positions, x.count, qkv + model_dim_, width, projected.key_biases);
   }
+  if (rotation_) Rotate(segments, qkv);
   if (options_.bfloat16_cache) {
     auto* rounded = pieces.Take<uint16_t>(2 * model_dim_);
     for (int64_t i = 0; i < x.count; ++i) {
@@ -114,6 +117,20 @@ Attention::Projected Attention::Project(const std::vector<Segment>& segments, Co
     }
   }
   return projected;
+}
+
+void Attention::Rotate(const std::vector<Segment>& segments, float* queries_keys_values) const {
+  const int64_t dim = rotation_->dim();
+  kernels::Scratch scratch;
+  for (const Segment& segment : segments) {
+    const int64_t num_rows = segment.num_rows();
+    auto* sinusoids = scratch.Take<float>(num_rows * dim);
+    rotation_->Fill(segment.frames, sinusoids);
+    for (int64_t i = 0; i < num_rows; ++i) {  // a row begins with its queries and keys
+      kernels::RotateHeads(sinusoids + i * dim, 2 * heads_.num_heads, heads_.head_dim,
+                           queries_keys_values + (segment.first_row + i) * 3 * model_dim_);
+    }
+  }
 }
 
 Attention::Projected Attention::From(const Projected& projected, int64_t row) const {
@@ -151,12 +168,17 @@ void Attention::AttendSegment(const Segment& segment, const Projected& projected
   kernels::Scratch scratch;
   const int64_t num_rows = segment.num_rows();
   const Keys keys = CollectKeys(segment, projected, &scratch);
-  for (int64_t first = 0; first < num_rows; first += segment.chunk_size) {
-    Chunk chunk{first, std::min(segment.chunk_size, num_rows - first), 0, 0};
+  const std::optional<AttentionWindow>& window = position_.window;
+  const int64_t chunk_size = window ? 1 : segment.chunk_size;  // a window moves with the query
+  const int64_t left = window ? window->left : segment.left_context;
+  for (int64_t first = 0; first < num_rows; first += chunk_size) {
+    Chunk chunk{first, std::min(chunk_size, num_rows - first), 0, 0};
     chunk.end_key = keys.num_cached + first + chunk.count;
-    if (segment.left_context >= 0) {
-      chunk.first_key = std::max<int64_t>(0, keys.num_cached + first - segment.left_context);
+    if (window) {
+      chunk.end_key =
+          window->right < 0 ? keys.count : std::min(keys.count, chunk.end_key + window->right);
     }
+    if (left >= 0) chunk.first_key = std::max<int64_t>(0, keys.num_cached + first - left);
     kernels::AttentionRows rows;
     rows.queries = projected.queries_keys_values + first * 3 * model_dim_;
     rows.query_stride = 3 * model_dim_;

@@ -23,7 +23,8 @@ namespace runnel::cpu {
 // The computation of libtorch::Attention.
 class Attention final : public ResidualModule {
  public:
-  // `sinusoids`: of frame numbers, for a scheme with RowsByKeyFrame; otherwise unused.
+  // `sinusoids`: of frame numbers, for a scheme with RowsByKeyFrame or a rotation; otherwise
+  // unused.
   Attention(const AttentionWeights& weights, const LayerNormWeights* norm,
             const EncoderConfig& config, const PositionScheme& position, const Options& options,
             Packer* packer, std::shared_ptr<const FrameSinusoids> sinusoids);
@@ -56,6 +57,8 @@ class Attention final : public ResidualModule {
   // Of the rows of all segments.
   Projected Project(const std::vector<Segment>& segments, ConstRows x,
                     kernels::Scratch* scratch) const;
+  // Rotates queries and keys by the angles of their frames.
+  void Rotate(const std::vector<Segment>& segments, float* queries_keys_values) const;
   // Those of the segment that starts at this row.
   Projected From(const Projected& projected, int64_t row) const;
   Keys CollectKeys(const Segment& segment, const Projected& projected,
@@ -76,7 +79,8 @@ class Attention final : public ResidualModule {
   kernels::AttentionHeads heads_;    // without the biases
   std::vector<float> content_bias_;  // (d) or empty
   std::vector<float> position_bias_;
-  std::optional<FramePositions> frame_positions_;  // for RowsByKeyFrame
+  std::optional<FramePositions> frame_positions_;   // for RowsByKeyFrame
+  std::shared_ptr<const FrameSinusoids> rotation_;  // null where there is none
   // For LearnedRows: (d_k, stride), one column per distance, and (n, d_k) or empty.
   std::vector<float> learned_columns_;
   std::vector<float> learned_values_;

@@ -84,6 +84,8 @@ class CpuBackend final : public EncoderBackend {
                                   config.attention_sizes())) {
     if (std::holds_alternative<UnshiftedPosition>(config.position)) {
       sinusoids_ = std::make_shared<const FrameSinusoids>(config.model_dim);
+    } else if (std::holds_alternative<RotaryPosition>(config.position)) {
+      sinusoids_ = std::make_shared<const FrameSinusoids>(config.head_dim());
     }
     if (options.usual_distances && !positions_.layers.empty()) {
       const auto* rows = std::get_if<RowsByDistance>(&positions_.layers[0].rows);
@@ -146,7 +148,7 @@ class CpuBackend final : public EncoderBackend {
   Options options_;
   std::shared_ptr<Packer> packer_;
   PositionModules positions_;
-  std::shared_ptr<const FrameSinusoids> sinusoids_;  // for unshifted positions
+  std::shared_ptr<const FrameSinusoids> sinusoids_;  // for unshifted and rotary positions
 };
 
 }  // namespace

@@ -25,13 +25,12 @@ kernels::PackedLinear PackSinesFirst(const LinearPos& linear_pos, kernels::Matmu
 
 }  // namespace
 
-FrameSinusoids::FrameSinusoids(int64_t model_dim)
-    : num_frequencies_(model_dim / 2),
-      digits_(static_cast<size_t>((kNumDigits << kDigitBits) * model_dim)) {
-  const Sinusoids sinusoids(model_dim);
+FrameSinusoids::FrameSinusoids(int64_t dim)
+    : num_frequencies_(dim / 2), digits_(static_cast<size_t>((kNumDigits << kDigitBits) * dim)) {
+  const Sinusoids sinusoids(dim);
   float* row = digits_.data();
   for (int64_t place = 0; place < kNumDigits; ++place) {
-    for (int64_t digit = 0; digit < 1 << kDigitBits; ++digit, row += model_dim) {
+    for (int64_t digit = 0; digit < 1 << kDigitBits; ++digit, row += dim) {
       // The highest digit of an int64 is at most 7.
       if (place == kNumDigits - 1 && digit > 7) continue;
       const int64_t frame = digit << (place * kDigitBits);
@@ -46,13 +45,13 @@ FrameSinusoids::FrameSinusoids(int64_t model_dim)
 }
 
 const float* FrameSinusoids::Digit(int64_t place, int64_t digit) const {
-  return digits_.data() + ((place << kDigitBits) + digit) * model_dim();
+  return digits_.data() + ((place << kDigitBits) + digit) * dim();
 }
 
 void FrameSinusoids::Combine(int64_t number, int64_t place, float* row) const {
   constexpr int64_t kMask = (1 << kDigitBits) - 1;
   const float* lowest = Digit(place, number & kMask);
-  std::copy(lowest, lowest + model_dim(), row);
+  std::copy(lowest, lowest + dim(), row);
   for (number >>= kDigitBits, ++place; number > 0; number >>= kDigitBits, ++place) {
     kernels::AddAngles(row, Digit(place, number & kMask), num_frequencies_, row);
   }
@@ -60,9 +59,9 @@ void FrameSinusoids::Combine(int64_t number, int64_t place, float* row) const {
 
 void FrameSinusoids::Fill(FrameRange frames, float* rows) const {
   kernels::Scratch scratch;
-  auto* high = scratch.Take<float>(model_dim());  // of all digits but the lowest
+  auto* high = scratch.Take<float>(dim());  // of all digits but the lowest
   int64_t high_number = -1;
-  for (int64_t frame = frames.begin; frame < frames.end; ++frame, rows += model_dim()) {
+  for (int64_t frame = frames.begin; frame < frames.end; ++frame, rows += dim()) {
     if (frame >> kDigitBits != high_number) {
       high_number = frame >> kDigitBits;
       Combine(high_number, 1, high);
@@ -78,7 +77,7 @@ FramePositions::FramePositions(std::shared_ptr<const FrameSinusoids> sinusoids,
 
 const float* FramePositions::Rows(const std::vector<Segment>& segments, int64_t num_rows,
                                   kernels::Scratch* scratch) const {
-  const int64_t dim = sinusoids_->model_dim();
+  const int64_t dim = sinusoids_->dim();
   auto* positions = scratch->Take<float>(num_rows * dim);
   kernels::Scratch pieces;
   auto* sinusoids = pieces.Take<float>(num_rows * dim);

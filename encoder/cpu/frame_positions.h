@@ -18,25 +18,26 @@ namespace runnel::cpu {
 // one.
 class FrameSinusoids {
  public:
-  explicit FrameSinusoids(int64_t model_dim);
+  // dim: d of Sinusoids.
+  explicit FrameSinusoids(int64_t dim);
 
-  int64_t model_dim() const { return 2 * num_frequencies_; }
+  int64_t dim() const { return 2 * num_frequencies_; }
 
-  // rows: (frames.end - frames.begin, d): all sines of a frame, then all cosines. A row depends on
-  // its frame only.
+  // rows: (frames.end - frames.begin, dim): all sines of a frame, then all cosines. A row depends
+  // on its frame only.
   void Fill(FrameRange frames, float* rows) const;
 
  private:
   static constexpr int kDigitBits = 4;
   static constexpr int64_t kNumDigits = 16;
 
-  // Of digit * 16^place: (d).
+  // Of digit * 16^place: (dim).
   const float* Digit(int64_t place, int64_t digit) const;
   // Of `number` * 16^place, number >= 0.
   void Combine(int64_t number, int64_t place, float* row) const;
 
   int64_t num_frequencies_;
-  std::vector<float> digits_;  // (kNumDigits, 16, d)
+  std::vector<float> digits_;  // (kNumDigits, 16, dim)
 };
 
 // One layer's projection of the sinusoids. Immutable.

@@ -1,5 +1,6 @@
 #include "encoder/libtorch/attention.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 
@@ -21,9 +22,23 @@ at::Tensor Attention::Forward(const at::Tensor& x, const std::vector<Segment>& s
     const auto rows_of = [&](const at::Tensor& all) {
       return all.narrow(0, segment.first_row, segment.num_rows());
     };
-    rows_of(context).copy_(Attend(rows_of(q), rows_of(k), rows_of(v), segment));
+    rows_of(context).copy_(Attend(Rotated(rows_of(q), segment.frames),
+                                  Rotated(rows_of(k), segment.frames), rows_of(v), segment));
   }
   return Linear(weights_.out, context);
+}
+
+at::Tensor Attention::Rotated(const at::Tensor& rows, FrameRange frames) const {
+  if (!position_.rotation) return rows;
+  const Matrix angles = position_.rotation->Rows(frames.begin, frames.end - 1);
+  // (rows, 1, d_k / 2) each
+  const at::Tensor pairs =
+      View(angles.rows()).view({rows.size(0), 1, -1, 2}).to(rows.scalar_type());
+  const at::Tensor sine = pairs.select(3, 0), cosine = pairs.select(3, 1);
+  const std::vector<at::Tensor> halves =
+      rows.view({rows.size(0), num_heads_, -1}).chunk(2, /*dim=*/2);
+  return at::cat({halves[0] * cosine - halves[1] * sine, halves[0] * sine + halves[1] * cosine}, 2)
+      .flatten(1);
 }
 
 at::Tensor Attention::Attend(const at::Tensor& queries, const at::Tensor& keys,

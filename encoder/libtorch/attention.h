@@ -26,6 +26,9 @@ class Attention final : public TensorModule {
   at::Tensor Forward(const at::Tensor& x, const std::vector<Segment>& segments) const override;
 
  private:
+  // Queries or keys, (rows, d), rotated by the angles of their frames, where the scheme does that.
+  at::Tensor Rotated(const at::Tensor& rows, FrameRange frames) const;
+
   // One segment's context vectors (num_rows, d), from its queries, keys and values.
   at::Tensor Attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                     const Segment& segment) const;

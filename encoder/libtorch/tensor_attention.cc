@@ -6,6 +6,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -39,6 +40,19 @@ at::Tensor HiddenKeys(const ChunkMask& mask, int64_t first_query, int64_t num_qu
       (queries.floor_divide(mask.chunk_size) * mask.chunk_size).unsqueeze(1);
   at::Tensor hidden = keys >= chunk_start + mask.chunk_size;
   if (mask.left_context >= 0) hidden = hidden.logical_or(keys < chunk_start - mask.left_context);
+  return hidden;
+}
+
+// The same for a window that moves with the query.
+at::Tensor HiddenKeys(const AttentionWindow& window, int64_t first_query, int64_t num_queries,
+                      int64_t num_keys, at::Device device) {
+  const at::TensorOptions options = at::TensorOptions(at::kLong).device(device);
+  const at::Tensor distances =
+      at::arange(first_query, first_query + num_queries, options).unsqueeze(1) -
+      at::arange(num_keys, options);
+  at::Tensor hidden = at::zeros_like(distances, at::kBool);
+  if (window.left >= 0) hidden = hidden.logical_or(distances > window.left);
+  if (window.right >= 0) hidden = hidden.logical_or(distances < -window.right);
   return hidden;
 }
 
@@ -82,11 +96,13 @@ class ChunkAttention {
   // (count, d): the context vectors of `count` queries from `first` on.
   at::Tensor Attend(int64_t first, int64_t count, const std::optional<ChunkMask>& mask) const {
     at::Tensor scores = Scores(first, count);  // (H, count, L)
-    if (mask) {
+    const auto hide = [&](const auto& which) {
       scores.masked_fill_(
-          HiddenKeys(*mask, num_cached_ + first, count, keys_.size(1), scores.device()),
+          HiddenKeys(which, num_cached_ + first, count, keys_.size(1), scores.device()),
           -std::numeric_limits<double>::infinity());
-    }
+    };
+    if (mask) hide(*mask);
+    if (scheme_.window) hide(*scheme_.window);
     const at::Tensor weights = at::softmax(scores, -1);
     at::Tensor context = at::matmul(weights, values_);
     if (const auto* learned = std::get_if<LearnedRows>(&scheme_.rows)) {

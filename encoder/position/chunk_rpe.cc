@@ -1,6 +1,6 @@
 // Relative positions with the shift (RelShift in libtorch/rel_shift.h), for whole utterances (Dai
 // et al. 2019, section 3.3 and appendix B) and for chunks with cached left context ("ChunkRPE"),
-// and their variant with a bounded radius:
+// and their variants with a bounded radius and, for whole utterances, with a window of keys:
 //
 //   score(i, j) = ((q_i + u) k_j + (q_i + v) W_pos PE(distance(i, j))) / sqrt(d_k)
 #include <memory>
@@ -23,7 +23,10 @@ PositionModules BuildScheme(const ChunkRpe& config, Weights* weights, const Atte
   }
   const auto table = std::make_shared<const PositionTable>(std::move(projections), config.order,
                                                            config.max_distance);
-  for (size_t i = 0; i < names.size(); ++i) modules.layers[i].rows = RowsByDistance{table, i};
+  for (size_t i = 0; i < names.size(); ++i) {
+    modules.layers[i].rows = RowsByDistance{table, i};
+    modules.layers[i].window = config.window;
+  }
   return modules;
 }
 

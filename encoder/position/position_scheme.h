@@ -57,6 +57,7 @@ struct LegacyRows {
   std::shared_ptr<const PositionTable::Range> Covering(int64_t num_frames) const;
 };
 
+// Where there is a rotation, q_i and k_j are rotated before:
 // score(i, j) = ((s q_i + u) . k_j + (s q_i + v) . p_ij) t, before mask and softmax.
 // libtorch/tensor_attention.h evaluates it on tensors, cpu/kernels/attention/attention_kernel.h on
 // rows of float32.
@@ -65,6 +66,10 @@ struct PositionScheme {
   Tensor position_bias;      // v (H, d_k), undefined: 0
   double query_scale = 1.0;  // s
   double score_scale = 1.0;  // t
+  // Of d_k: the angles of a frame, by which elements m and m + d_k / 2 of each head are rotated.
+  std::optional<Sinusoids> rotation;
+  // Where there is one, a query attends to these keys only.
+  std::optional<AttentionWindow> window;
   // Where p_ij comes from; std::monostate: p is 0.
   std::variant<std::monostate, RowsByDistance, RowsByKeyFrame, LearnedRows, LegacyRows> rows;
 };

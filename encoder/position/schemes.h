@@ -30,6 +30,9 @@ PositionModules BuildScheme(const UnshiftedPosition& config, Weights* weights,
 // legacy_rel_pos.cc
 PositionModules BuildScheme(const LegacyRelPos& config, Weights* weights,
                             const AttentionNames& names, const AttentionSizes& sizes);
+// rotary.cc
+PositionModules BuildScheme(const RotaryPosition& config, Weights* weights,
+                            const AttentionNames& names, const AttentionSizes& sizes);
 
 }  // namespace runnel
 

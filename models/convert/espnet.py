@@ -42,7 +42,8 @@ RULES: List[Rule] = [
     (r"frontend\..+", None),  # mel filters, see features.py
 ]
 _DECODER_RULE: Rule = (r"decoder\.(.+)", r"attention_decoder.\1")  # renamed by take_decoder
-_SUBSAMPLING = {"conv2d": "conv2d4", "conv2d6": "conv2d6", "conv2d8": "conv2d8"}
+_SUBSAMPLING = {"conv2d": "conv2d4", "conv2d2": "conv2d2", "conv2d6": "conv2d6",
+                "conv2d8": "conv2d8"}
 
 
 # Options of config.yaml that serve the training or its texts only. What LoRA and adapters add to a

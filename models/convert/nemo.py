@@ -159,8 +159,14 @@ def _encoder(conf: Settings, assumed: Dict[str, str], eps: float
     heads = conf.size("n_heads", 4, "encoder.num_heads")
     bias = conf.take("use_bias", True, "encoder.attention_bias")
     attention = conf.choice("self_attention_model", "rel_pos",
-                            {"rel_pos": "chunk_rpe", "abs_pos": "absolute"},
-                            "encoder.position.scheme")
+                            {"rel_pos": "chunk_rpe", "abs_pos": "absolute",
+                             "rel_pos_local_attn": "windowed_rpe"}, "encoder.position.scheme")
+    window = _window(conf, attention)
+    position: Dict[str, Any] = {"scheme": "absolute"}
+    if attention != "absolute":
+        position = nemo_shapes.relative_position()
+    if window is not None:
+        position.update(scheme="windowed_rpe", left=window[0], right=window[1])
     encoder = {
         "type": "conformer",
         "input_dim": conf.size("feat_in"),
@@ -170,8 +176,7 @@ def _encoder(conf: Settings, assumed: Dict[str, str], eps: float
         "feed_forward_dim": dim * conf.size("ff_expansion_factor", 4, "encoder.feed_forward_dim"),
         "subsampling": _subsampling(conf, dim),
         "scale_input": conf.take("xscaling", True, "encoder.scale_input"),
-        "position": nemo_shapes.relative_position() if attention == "chunk_rpe"
-        else {"scheme": "absolute"},
+        "position": position,
         "attention_bias": {part: bias for part in ("query", "key", "value", "out")},
         "feed_forward": {"macaron": True, "activation": "swish", "bias": bias},
         "convolution": _convolution(conf, bias),
@@ -190,7 +195,24 @@ def _encoder(conf: Settings, assumed: Dict[str, str], eps: float
                 "stochastic_depth_start_layer", "global_tokens_spacing", "global_attn_separate",
                 "use_pytorch_sdpa", "use_pytorch_sdpa_backends", "use_triton",
                 "sync_max_audio_length", "rope_base", "rotary_fraction")
-    return encoder, _latencies(conf, assumed)
+    return encoder, streaming(**WHOLE_UTTERANCE) if window else _latencies(conf, assumed)
+
+
+def _window(conf: Settings, attention: str) -> Optional[Tuple[int, int]]:
+    """The frames that each frame reads before and after itself, where the window moves with it."""
+    size = pair(conf.take("att_context_size", None))
+    style = conf.take("att_context_style", "regular")
+    if attention == "windowed_rpe":
+        if style != "regular" or size is None or size[0] != size[1] or size[0] < 1:
+            # NeMo gives a score of an unequal window the position of another distance.
+            raise ConversionError("model_config.yaml.encoder.self_attention_model is "
+                                  "'rel_pos_local_attn' with att_context_size "
+                                  f"{conf.take('att_context_size', None)!r}, which is not supported"
+                                  "; supported: one [left, right] of equal sizes")
+        return size
+    moves = (style == "regular" and size is not None and min(size) >= -1 and size[1] != 0
+             and size != (-1, -1))
+    return size if moves and attention == "chunk_rpe" else None
 
 
 def _subsampling(conf: Settings, dim: int) -> Dict[str, Any]:

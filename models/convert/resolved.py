@@ -9,7 +9,9 @@ from models.convert.token_kinds import TokenKinds, special_tokens
 from models.reference.model import HEADS
 from models.reference.normalization import RUNNING_TYPES, UTTERANCE_TYPES
 
-_OF_WHOLE_UTTERANCES = ("legacy_rel_pos",)  # position schemes
+_OF_WHOLE_UTTERANCES = {  # position schemes, and why
+    "legacy_rel_pos": "count from the end of the utterance",
+    "windowed_rpe": "have a window that reads frames after the chunk"}
 WHOLE_UTTERANCE = {"chunk_size": -1, "left_context": -1}
 
 
@@ -117,7 +119,7 @@ def _check_position(resolved: Resolved, choice: str) -> None:
     scheme = resolved.encoder["position"]["scheme"]
     if scheme in _OF_WHOLE_UTTERANCES:
         raise ConversionError(f"{choice} is for models that can stream with it, this one's "
-                              f"positions ({scheme}) count from the end of the utterance")
+                              f"positions ({scheme}) {_OF_WHOLE_UTTERANCES[scheme]}")
 
 
 def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:

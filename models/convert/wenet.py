@@ -62,9 +62,10 @@ _OF_TRAINING = (
     "rank", "save_interval", "save_states", "scheduler", "scheduler_conf", "train_engine",
     "use_amp", "vocab_size")
 _OF_LOSSES = (
-    "add_eos", "am_only_scale", "attention_weight", "ctc_weight", "delay_penalty", "enable_k2",
-    "ignore_id", "length_normalized_loss", "lfmmi_dir", "lm_only_scale", "lsm_weight",
-    "reverse_weight", "sampling_ratio", "special_tokens", "transducer_weight", "warmup_steps")
+    "add_eos", "am_only_scale", "attention_weight", "ctc_weight", "ctl_weight",
+    "delay_penalty", "enable_k2", "ignore_id", "length_normalized_loss", "lfmmi_dir",
+    "lm_only_scale", "logit_temp", "lsm_weight", "n_negatives", "reverse_weight",
+    "sampling_ratio", "special_tokens", "transducer_weight", "warmup_steps")
 _OF_TEXTS = (
     "bpe_path", "is_multilingual", "model_path", "non_lang_syms_path",
     "num_languages", "seg_dict_path", "split_with_space")
@@ -159,7 +160,8 @@ def _heads(config: Settings, source: str, choices: Choices) -> List[str]:
 
     Before v3 a transducer is a model with a `predictor`.
     """
-    config.require("model", "asr_model", "transducer")
+    # CTLModel is trained with another loss, on an encoder that computes each utterance twice.
+    config.require("model", "asr_model", "ctl_model", "transducer")
     for section in ("cif_predictor_conf", "paraformer"):
         if config.has(section):
             raise ConversionError(f"train.yaml has {section}, which is not supported; supported: "
@@ -206,7 +208,9 @@ def _is_v1(renamed: Renamed) -> bool:
 def _encoder(config: Settings) -> Tuple[Dict[str, Any], Tuple[str, str], Optional[float]]:
     """The `encoder` section as far as the options tell, the positions, the stated epsilon."""
     kind = config.choice("encoder", "conformer", {
-        name: name for name in ("conformer", "transformer", *branchformers.KINDS)}, "encoder.type")
+        "conformer": "conformer", "dual_conformer": "conformer", "transformer": "transformer",
+        "dual_transformer": "transformer", **{name: name for name in branchformers.KINDS}},
+        "encoder.type")
     conf = config.section("encoder_conf")
     if kind in branchformers.KINDS:
         return _branchformer(conf, branchformers.KINDS[kind])

@@ -10,16 +10,21 @@ from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed
 from models.convert.settings import Settings
 
+_ROTARY = "rope_abs_selfattn"
 _SHAW_SIDES = (8, 64)  # distances that shaw_rel_selfattn distinguishes on its two sides
 
 
 def read_position(conf: Settings, conformer: bool) -> Tuple[str, str]:
     """The kind of positions and that of attention, "" if it is not stated."""
     positions = conf.choice("pos_enc_layer_type", "rel_pos" if conformer else "abs_pos",
-                            {"rel_pos": "rel_pos", "abs_pos": "abs_pos", "no_pos": "no_pos"},
+                            {name: name for name in ("rel_pos", "abs_pos", "no_pos", "rope_pos")},
                             "encoder.position.scheme")
     attention = conf.choice("selfattention_layer_type", "", {
-        name: name for name in ("", "selfattn", "rel_selfattn", "shaw_rel_selfattn")})
+        name: name for name in ("", "selfattn", "rel_selfattn", "shaw_rel_selfattn", _ROTARY)})
+    if (positions == "rope_pos") != (attention == _ROTARY):
+        raise ConversionError(f"train.yaml.encoder_conf.pos_enc_layer_type is {positions!r} with "
+                              f"selfattention_layer_type {attention!r}, which is not supported; "
+                              f"rope_pos and {_ROTARY} go together")
     return positions, attention
 
 
@@ -30,6 +35,8 @@ def position_scheme(positions: str, attention: str, renamed: Renamed, choices: C
     The parameters of a layer show its kind of attention. Before v3 it depended on the kind of
     position; since then it is a separate option.
     """
+    if positions == "rope_pos":
+        return {"scheme": "rotary"}
     if renamed.layer_has("self_attn.rel_k_embed.weight"):
         scheme: Dict[str, Any] = _shaw(renamed, choices.shaw_left)
     elif renamed.layer_has("self_attn.pos_bias_u"):
@@ -86,10 +93,15 @@ def _fold_content_bias(renamed: Renamed) -> None:
 
 
 def check_sinusoids(weights: Dict[str, Tensor], source: str) -> None:
-    """Checks that a table of positions in the weights (v3) holds the standard sinusoids."""
+    """Checks that a table of positions in the weights (v3) holds the standard sinusoids.
+
+    That of rotary positions, (1, frames, frequencies, 2), has cosine and sine of a frequency.
+    """
     table = weights.get("encoder.embed.pos_enc.pe")
     if table is None:
         return
+    if table.dim() == 4 and table.size(3) == 2:
+        table = table.flip(3).flatten(2)
     if table.dim() != 3 or table.size(2) % 2 != 0:
         raise ConversionError(f"{source}: encoder.embed.pos_enc.pe has shape {tuple(table.shape)}")
     frames = torch.arange(table.size(1), dtype=torch.float64).unsqueeze(1)

@@ -66,7 +66,9 @@ class ConformerConfig:
             raise ValueError(f"input_dim is {self.input_dim}, too few bins for subsampling "
                              f"{self.subsampling.type}")
         check_positive("layer_norm_eps", self.layer_norm_eps)
-        scheme_name(self.position)
+        if scheme_name(self.position) == "rotary" and self.model_dim // self.num_heads % 2 != 0:
+            raise ValueError(f"num_heads is {self.num_heads}, rotary positions need heads of an "
+                             "even size")
 
     @property
     def is_reworked(self) -> bool:

@@ -96,8 +96,8 @@ class ConformerEncoder(nn.Module):
         self.global_cmvn = GlobalCmvn(config.input_dim) if cmvn else None
         self.embed = Subsampling(config.subsampling, config.input_dim, config.model_dim,
                                  config.layer_norm_eps)
-        self.positions = SCHEMES[scheme_name(config.position)].positions(config.model_dim,
-                                                                         config.position)
+        self.positions = SCHEMES[scheme_name(config.position)].positions(
+            config.model_dim, config.num_heads, config.position)
         vectors = shared_vectors(config.position, config.model_dim // config.num_heads)
         self.register_parameter("relative_keys", vectors.get("relative_keys"))
         self.register_parameter("relative_values", vectors.get("relative_values"))

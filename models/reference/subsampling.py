@@ -15,7 +15,8 @@ from models.reference.basic_norm import BasicNorm
 from models.reference.feed_forward import activate
 from models.reference.fields import check_at_least, check_choice
 
-TYPES = ("conv2d4", "conv2d6", "conv2d8", "conv2d_1_2_2", "linear", "striding4", "dw_striding8")
+TYPES = ("conv2d2", "conv2d4", "conv2d6", "conv2d8", "conv2d_1_2_2", "linear", "striding4",
+         "dw_striding8")
 STRIDING_TYPES = ("striding4", "dw_striding8")  # NeMo's: padded, with `channels` and `causal`
 
 
@@ -88,7 +89,7 @@ class Geometry:
 def geometry_of(config: SubsamplingConfig) -> Geometry:
     """The geometry of a subsampling."""
     kernels, strides = {
-        "conv2d4": ((3, 3), (2, 2)), "conv2d6": ((3, 5), (2, 3)),
+        "conv2d2": ((3, 3), (2, 1)), "conv2d4": ((3, 3), (2, 2)), "conv2d6": ((3, 5), (2, 3)),
         "conv2d8": ((3, 3, 3), (2, 2, 2)), "conv2d_1_2_2": ((3, 3, 3), (1, 2, 2)),
         "linear": ((), ()),
         "striding4": ((3, 3), (2, 2)), "dw_striding8": ((3, 3, 3), (2, 2, 2)),

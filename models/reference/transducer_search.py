@@ -3,12 +3,13 @@
 The functions take any module with the methods of SpeechModel (a model file's TorchScript too), in
 float32 or float64. They compute one stream, one hypothesis at a time, for readers; the C++ searches
 compute many at once and give the same. Scores are natural logarithms. Frames are encoder frames
-from the start of the utterance.
+from the start of the utterance. End tokens are specified for greedy search; in beams, too, a frame
+has no more tokens after one, and the predictor begins anew.
 """
 
 import dataclasses
 import math
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -70,10 +71,11 @@ class Greedy:
     """
 
     def __init__(self, model: Any, config: TransducerConfig,
-                 max_symbols: Optional[int] = None) -> None:
-        """max_symbols: most tokens of one frame; None: the model's."""
+                 max_symbols: Optional[int] = None, end_tokens: Collection[int] = ()) -> None:
+        """max_symbols: most tokens of one frame; None: the model's. end_tokens: of an utterance."""
         self._model, self._config = model, config
         self._max_symbols = max_symbols or config.max_symbols
+        self._end_tokens = end_tokens
         self.prediction = first_prediction(model, config)
         self.skip = 0  # frames of the next piece that are jumped over
         self.frames = 0  # encoder frames so far
@@ -85,7 +87,9 @@ class Greedy:
         while t < rows.size(0):
             step = self._step(rows[t], self.frames + t, symbols)
             self.steps.append(step)
-            if step.label != self._config.blank_id:
+            if step.label in self._end_tokens:
+                self.prediction = first_prediction(self._model, self._config)
+            elif step.label != self._config.blank_id:
                 self.prediction = next_prediction(self._model, step.label, self.prediction.state)
                 symbols += 1
             if step.advance > 0:
@@ -101,7 +105,8 @@ class Greedy:
             duration = self._config.durations[int(durations.argmax())]
         else:
             duration = 1 if blank else 0
-        stays = duration == 0 and not blank and symbols + 1 < self._max_symbols
+        stays = (duration == 0 and not blank and symbols + 1 < self._max_symbols
+                 and label not in self._end_tokens)
         return Step(frame, label, labels, duration, durations, 0 if stays else max(duration, 1))
 
     def tokens(self) -> List[Step]:

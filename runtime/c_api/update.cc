@@ -128,6 +128,8 @@ int32_t runnel_utterance_end(const runnel_utterance* utterance) {
       return RUNNEL_END_BY_FINALIZE;
     case UtteranceEnd::kFinish:
       return RUNNEL_END_BY_FINISH;
+    case UtteranceEnd::kEndToken:
+      return RUNNEL_END_BY_TOKEN;
   }
   return RUNNEL_END_BY_FINISH;
 }
@@ -162,6 +164,10 @@ int32_t runnel_hypothesis_begins_word(const runnel_hypothesis* hypothesis) {
 
 int32_t runnel_hypothesis_ends_word(const runnel_hypothesis* hypothesis) {
   return hypothesis != nullptr && FromC(*hypothesis).ends_word ? 1 : 0;
+}
+
+const char* runnel_hypothesis_language(const runnel_hypothesis* hypothesis) {
+  return hypothesis == nullptr ? "" : FromC(*hypothesis).language.c_str();
 }
 
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis) {

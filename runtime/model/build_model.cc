@@ -241,6 +241,14 @@ PackedFile ReadModel(const std::string& path, const std::string& units_file) {
   return file;
 }
 
+std::vector<int32_t> EndTokens(const TokenTable& tokens) {
+  std::vector<int32_t> ids;
+  for (int32_t id = 0; id < tokens.size(); ++id) {
+    if (tokens.IsEnd(id)) ids.push_back(id);
+  }
+  return ids;
+}
+
 std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& given,
                                              PackedWeights* packed) {
   kernels::UsedInstructionSet();  // throws where its environment variable is wrong
@@ -288,8 +296,8 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   }
   std::unique_ptr<const Transducer> transducer;
   if (config.transducer) {
-    transducer =
-        std::make_unique<const Transducer>(*config.transducer, model_dim, *backend, &weights);
+    transducer = std::make_unique<const Transducer>(*config.transducer, model_dim, *backend,
+                                                    &weights, EndTokens(tokens));
   }
   std::unique_ptr<const AttentionDecoder> attention_decoder;
   if (config.attention_decoder) {
@@ -309,7 +317,7 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   if (recorder) packed->matrices = recorder->matrices();
   if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
   return std::make_unique<const ModelParts>(
-      ModelParts{options.precision, cpu_options, config, std::move(tokens),
+      ModelParts{options.precision, cpu_options, config, tokens, tokens.WithSpecialTokens(),
                  std::move(frame_extractor), std::move(encoder), std::move(ctc_head),
                  std::move(transducer), std::move(attention_decoder), std::move(prompt),
                  Fingerprint(file.digest, options, cpu_options.has_value()), file.archive.note});

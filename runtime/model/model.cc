@@ -22,6 +22,8 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
 const std::string& Model::name() const { return parts_->config.name; }
 const StreamingConfig& Model::streaming() const { return parts_->config.streaming; }
 const TokenTable& Model::tokens() const { return parts_->tokens; }
+
+const TokenTable& Model::tokens_with_special() const { return parts_->tokens_with_special; }
 std::vector<std::string> Model::languages() const {
   std::vector<std::string> languages;
   if (!parts_->config.prompt) return languages;

@@ -34,6 +34,7 @@ struct ModelParts {
   std::optional<cpu::Options> cpu_options;  // none: the LibTorch backend
   ModelConfig config;                       // as the ModelOptions changed it
   TokenTable tokens;
+  TokenTable tokens_with_special;  // TokenTable::WithSpecialTokens
   std::shared_ptr<const FrameExtractor> frame_extractor;
   Encoder encoder;
   std::unique_ptr<const CtcHead> ctc_head;                    // null: none

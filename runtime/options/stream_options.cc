@@ -152,6 +152,9 @@ std::vector<StreamOption> MakeStreamTable() {
        -LanguageModelOptions::kMaxBonus, LanguageModelOptions::kMaxBonus, {}, "",
        "Added to the score, a natural logarithm, for each word of the language model.",
        kLanguageModel, flags, "lm_bonus"},
+      {"show_special_tokens", FIELD(stream.show_special_tokens), &C::show_special_tokens, 0, 0, {},
+       "", "Show tokens that are not text, such as <en-US> and <EOU>, in texts and words.",
+       kNothing, flags, ""},
   };
   // clang-format on
 }

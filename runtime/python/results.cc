@@ -50,6 +50,7 @@ Object ToPython(const Hypothesis& hypothesis, const TokenTable& tokens) {
   return Call(Class("Hypothesis"), {{"text", hypothesis.text},
                                     {"begins_word", hypothesis.begins_word},
                                     {"ends_word", hypothesis.ends_word},
+                                    {"language", hypothesis.language},
                                     {"score", hypothesis.score},
                                     {"confidence", hypothesis.confidence},
                                     {"tokens", TokensOf(hypothesis.tokens, tokens)},

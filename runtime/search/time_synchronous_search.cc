@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "runtime/search/log_probs.h"
@@ -54,9 +55,10 @@ void TimeSynchronousSearch::Answer(const float* log_probs) {
     Extend(hypothesis, log_probs);
     log_probs += config.num_outputs();
   }
-  for (const int64_t duration : config.durations) {
+  std::set<int64_t> frames;
+  for (const Candidate& candidate : leaving_tokens_) frames.insert(candidate.next_frame);
+  for (const int64_t frame : frames) {
     std::vector<Candidate> of_one;
-    const int64_t frame = current_frame() + duration;
     std::copy_if(leaving_tokens_.begin(), leaving_tokens_.end(), std::back_inserter(of_one),
                  [frame](const Candidate& candidate) { return candidate.next_frame == frame; });
     KeepBest(&of_one);
@@ -82,10 +84,12 @@ void TimeSynchronousSearch::Extend(const Hypothesis& hypothesis, const float* lo
     leaving_.push_back(Make(MakeCandidate(
         hypothesis, kNone, current_frame() + std::max<int64_t>(1, duration), before + blank, 0)));
     for (const int32_t token : tokens) {
+      // A predictor that starts anew does not know that the frame has had an end token.
+      const int64_t frames = transducer().IsEnd(token) ? std::max<int64_t>(1, duration) : duration;
       const Candidate candidate =
-          MakeCandidate(hypothesis, token, current_frame() + duration,
+          MakeCandidate(hypothesis, token, current_frame() + frames,
                         before + static_cast<double>(log_probs[token]), log_probs[token]);
-      (duration == 0 ? staying_ : leaving_tokens_).push_back(candidate);
+      (frames == 0 ? staying_ : leaving_tokens_).push_back(candidate);
     }
   };
   if (config.durations.empty()) return extend(0, hypothesis.log_prob);

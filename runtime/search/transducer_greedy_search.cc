@@ -53,7 +53,9 @@ void TransducerGreedySearch::Answer(const float* log_probs) {
   state_.ids.push_back(label);
   state_.tokens.push_back({label, state_.num_frames, last_frame, Confidence(log_probs[label])});
   ++num_symbols_;
-  advance_ = duration == 0 && num_symbols_ >= max_symbols_ ? 1 : duration;
+  // A predictor that starts anew does not know that the frame has had an end token.
+  const bool is_full = num_symbols_ >= max_symbols_ || transducer_->IsEnd(label);
+  advance_ = duration == 0 && is_full ? 1 : duration;
   steps_ = {{state_.predictor.get(), label}};
 }
 

@@ -31,6 +31,9 @@ class EndpointDetector {
   // Whether a rule that asks for silence ended the utterance before.
   bool follows_silence() const { return follows_silence_; }
 
+  // The utterance ends for another reason than a rule that asks for silence.
+  void EndWithoutSilence() { follows_silence_ = false; }
+
   void StartUtterance() { num_frames_ = num_silent_ = 0; }
 
   // Of the utterance.

@@ -21,8 +21,12 @@ std::variant<SearchValue<CtcSearch>, SearchValue<TransducerSearch>> MakeSearch(
 
 }  // namespace
 
+const TokenTable& TextTokens(const Model& model, const StreamOptions& options) {
+  return options.show_special_tokens ? model.tokens_with_special() : model.tokens();
+}
+
 HeadDecoding::HeadDecoding(const Model& model, const StreamOptions& options)
-    : model_(&model),
+    : text_tokens_(&TextTokens(model, options)),
       search_(MakeSearch(model, options.search)),
       num_rescored_(options.search.rescoring.enabled ? options.search.beam_size : 0),
       rows_(model.parts().encoder.data_type(), model.parts().config.encoder.model_dim) {}
@@ -44,7 +48,7 @@ std::vector<TokenSequence> HeadDecoding::BestSequences(int n) const {
 std::string HeadDecoding::TextOf(const std::vector<TokenSpan>& tokens) const {
   std::vector<int32_t> ids;
   for (const TokenSpan& token : tokens) ids.push_back(token.id);
-  return model_->tokens().Text(ids);
+  return text_tokens_->Text(ids);
 }
 
 std::vector<TokenSequence> HeadDecoding::Finish(int nbest) {

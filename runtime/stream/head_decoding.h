@@ -16,8 +16,12 @@
 #include "runtime/search/transducer_search.h"
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream.h"
+#include "runtime/token_table.h"
 
 namespace runnel {
+
+// The vocabulary of the texts of a stream.
+const TokenTable& TextTokens(const Model& model, const StreamOptions& options);
 
 // A search as a value: a copy is its clone.
 template <class S>
@@ -93,7 +97,7 @@ class HeadDecoding {
   bool RowsAreConsistent(int64_t end_frame) const;
 
  private:
-  const Model* model_;
+  const TokenTable* text_tokens_;
   std::variant<SearchValue<CtcSearch>, SearchValue<TransducerSearch>> search_;
   // The most sequences of an utterance that are rescored, unless the caller asks for more; 0: no
   // rescoring.

@@ -11,6 +11,7 @@
 #include "runtime/hotwords.h"
 #include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/stream.h"
+#include "runtime/stream/head_decoding.h"
 #include "runtime/stream/stream_state.h"
 #include "runtime/stream/token_times.h"
 #include "runtime/token_table.h"
@@ -36,7 +37,7 @@ Hypothesis MakeHypothesis(const TokenSequence& sequence, SpokenFrames within,
   Hypothesis hypothesis;
   hypothesis.score = sequence.score;
   hypothesis.tokens = TimesOf(stream).InMilliseconds(sequence.tokens, within);
-  stream.model().tokens().Complete(&hypothesis, unfinished);
+  TextTokens(stream.model(), stream.options()).Complete(&hypothesis, unfinished);
   for (const Word& word : hypothesis.words) hypothesis.confidence += word.confidence;
   if (!hypothesis.words.empty()) {
     hypothesis.confidence /= static_cast<float>(hypothesis.words.size());
@@ -86,7 +87,7 @@ int64_t Stream::first_utterance() const {
 std::string Stream::Text() const { return TextSince(0); }
 
 bool Stream::BeginsWord() const {
-  return model().tokens().BeginsWord(state_->head.search().BestIds());
+  return TextTokens(model(), options()).BeginsWord(state_->head.search().BestIds());
 }
 
 size_t Stream::StableTextSize() const { return state_->utterances.stable_text().size(); }
@@ -99,9 +100,10 @@ std::string Stream::TextSince(size_t position) const {
   }
   std::string text = state_->utterances.stable_text().substr(position);
   const std::vector<int32_t>& ids = state_->head.search().BestIds();
+  const TokenTable& tokens = TextTokens(model(), options());
   TextEnd end = state_->utterances.stable_end();
   for (size_t i = NumStableTokens(); i < ids.size(); ++i) {
-    model().tokens().AppendText(ids[i], &end, &text);
+    tokens.AppendText(ids[i], &end, &text);
   }
   return text;
 }

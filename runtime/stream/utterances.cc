@@ -9,9 +9,18 @@
 #include "runtime/search/log_probs.h"
 
 namespace runnel {
+namespace {
+
+// Whether the stream ends such an utterance, and not its caller.
+bool EndsByItself(UtteranceEnd end) {
+  return end == UtteranceEnd::kEndpoint || end == UtteranceEnd::kEndToken;
+}
+
+}  // namespace
 
 Utterances::Utterances(const Model& model, const StreamOptions& options)
     : model_(&model),
+      text_tokens_(&TextTokens(model, options)),
       nbest_(options.nbest),
       has_rules_(options.endpoints.enabled),
       endpoints_(options.endpoints, model.encoder_frame_ms()) {}
@@ -22,19 +31,28 @@ bool Utterances::AfterFrame(float blank_log_prob, HeadDecoding* head) {
     return false;
   }
   Search& search = head->search();
-  if (!endpoints_.Advance(blank_log_prob, !search.BestIds().empty())) return false;
-  if (End(UtteranceEnd::kEndpoint, head)) {
+  const bool rule_holds = endpoints_.Advance(blank_log_prob, !search.BestIds().empty());
+  const bool has_end_token = HasEndToken(search.BestIds());
+  if (!rule_holds && !has_end_token) return false;
+  if (has_end_token && !rule_holds) endpoints_.EndWithoutSilence();
+  if (End(has_end_token ? UtteranceEnd::kEndToken : UtteranceEnd::kEndpoint, head)) {
     // Where frames are searched again, its last token may end after the frame that the next
     // utterance begins with.
     MarkSpoken(ended_.back(), TokenTimes(*model_, head->is_ctc() ? Head::kCtc : Head::kTransducer));
   }
-  if (endpoints_.follows_silence()) {
+  if (has_end_token || endpoints_.follows_silence()) {
     Begin(search.num_frames(), head);
   } else {
     search.ContinueAfter(search.NBest(1).front().tokens);  // the length may cut a word
     ForgetUtterance(head);
   }
   return true;
+}
+
+bool Utterances::HasEndToken(const std::vector<int32_t>& ids) const {
+  const TokenTable& tokens = model_->tokens();
+  return tokens.has_end_tokens() &&
+         std::any_of(ids.begin(), ids.end(), [&](int32_t id) { return tokens.IsEnd(id); });
 }
 
 void Utterances::Begin(int64_t first_frame, HeadDecoding* head) {
@@ -50,7 +68,7 @@ void Utterances::EndLast(HeadDecoding* head) {
 
 bool Utterances::End(UtteranceEnd end, HeadDecoding* head) {
   std::vector<TokenSequence> nbest = head->Finish(nbest_);
-  if (end == UtteranceEnd::kEndpoint && head->TextOf(nbest.front().tokens).empty()) return false;
+  if (EndsByItself(end) && head->TextOf(nbest.front().tokens).empty()) return false;
   const Search& search = head->search();
   // Frames after the last token of an utterance may be searched again.
   last_end_frame_ = std::max(last_end_frame_, search.num_frames());
@@ -114,7 +132,7 @@ CutTokens Utterances::ContinueSearch(std::vector<EndedUtterance>::const_iterator
     for (const TokenSpan& token : utterance->nbest.front().tokens) {
       (token.first_frame < begin ? known : found).push_back(token);
     }
-    rule_holds = rule_holds || utterance->end == UtteranceEnd::kEndpoint;
+    rule_holds = rule_holds || EndsByItself(utterance->end);
   }
   if (head->is_ctc() || found.empty()) {
     if (found.empty() && rule_holds) {
@@ -129,7 +147,7 @@ CutTokens Utterances::ContinueSearch(std::vector<EndedUtterance>::const_iterator
   }
   // After a rule the copy's search has an utterance without tokens.
   const EndedUtterance& last = finished.ended_.back();
-  const bool is_after_rule = last.end == UtteranceEnd::kEndpoint;
+  const bool is_after_rule = EndsByItself(last.end);
   head->ReturnTo(finished_head,
                  is_after_rule ? std::vector<TokenSpan>() : last.nbest.front().tokens,
                  finished.text_begin(finished_head->search()));
@@ -152,7 +170,7 @@ void Utterances::Update(const Search& search) {
   if (!ids.empty()) cut_tokens_.Clear();  // the first of these was not handed out
   const size_t num_stable = are_over_ ? ids.size() : search.NumStableIds();
   for (; num_stable_ids_ < num_stable; ++num_stable_ids_) {
-    model_->tokens().AppendText(ids[num_stable_ids_], &stable_end_, &stable_text_);
+    text_tokens_->AppendText(ids[num_stable_ids_], &stable_end_, &stable_text_);
   }
 }
 

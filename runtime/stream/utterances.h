@@ -42,7 +42,7 @@ struct EndedUtterance {
     fields.Value(end);
     const size_t count = fields.Count(self.nbest.size(), sizeof(double) + sizeof(uint64_t));
     if constexpr (Fields::kReading) {
-      fields.Require(end >= 0 && end <= static_cast<int32_t>(UtteranceEnd::kFinish),
+      fields.Require(end >= 0 && end <= static_cast<int32_t>(UtteranceEnd::kEndToken),
                      "the end of an utterance is of no known kind");
       self.end = static_cast<UtteranceEnd>(end);
       self.nbest.resize(count);
@@ -67,7 +67,8 @@ class Utterances {
   bool has_rules() const { return has_rules_; }
 
   // The head has searched one more frame, with this natural log probability of the blank. Ends the
-  // utterance, and begins the next one, where a rule says so. Returns whether.
+  // utterance, and begins the next one, where a rule says so, or the best sequence has an end
+  // token. Returns whether.
   bool AfterFrame(float blank_log_prob, HeadDecoding* head);
   // The same for several frames without rules.
   void AfterFrames(int64_t count) { endpoints_.PassFrames(count); }
@@ -132,6 +133,7 @@ class Utterances {
   std::string Inconsistency(const HeadDecoding& head) const;
 
  private:
+  bool HasEndToken(const std::vector<int32_t>& ids) const;
   // False for an endpoint after no text, which ends no utterance.
   bool End(UtteranceEnd end, HeadDecoding* head);
   // No later utterance begins before the end of this one.
@@ -146,6 +148,7 @@ class Utterances {
   std::string CutTokensProblem(const HeadDecoding& head) const;
 
   const Model* model_;
+  const TokenTable* text_tokens_;  // TextTokens
   int nbest_;
   bool has_rules_;
   EndpointDetector endpoints_;

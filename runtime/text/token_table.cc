@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string_view>
@@ -186,18 +187,19 @@ TokenTable::TokenTable(const std::string& units_text, int vocab_size, int blank_
   names_.resize(static_cast<size_t>(vocab_size));
   if (kinds) SetVocabularies(kinds->vocabularies);
   ReadNames(units_text, source);
-  is_byte_.assign(names_.size(), 0);
   for (const std::string& name : names_) {
-    texts_.push_back(!kinds && IsTag(name) ? "" : BoundariesAsSpaces(name));
+    const bool is_tag = !kinds && IsTag(name);
+    kinds_.push_back(is_tag ? std::optional(TokenKind::kHidden) : std::nullopt);
+    texts_.push_back(is_tag ? "" : BoundariesAsSpaces(name));
   }
   texts_[static_cast<size_t>(blank_id)].clear();
   if (kinds) {
     for (const SpecialToken& token : kinds->special) SetKind(token, source);
   }
   for (size_t i = 0; i < texts_.size(); ++i) {
-    is_punctuation_.push_back(is_byte_[i] == 0 && IsPunctuationText(texts_[i]) ? 1 : 0);
-    has_boundaries_ =
-        has_boundaries_ || (is_byte_[i] == 0 && texts_[i].find(' ') != std::string::npos);
+    const bool is_byte = kinds_[i] == TokenKind::kByte;
+    is_punctuation_.push_back(!is_byte && IsPunctuationText(texts_[i]) ? 1 : 0);
+    has_boundaries_ = has_boundaries_ || (!is_byte && texts_[i].find(' ') != std::string::npos);
   }
 }
 
@@ -210,6 +212,7 @@ void TokenTable::SetVocabularies(const std::vector<LanguageVocabulary>& vocabula
                                   " tokens, expected at most vocab_size " + std::to_string(size()));
     }
     vocabulary_ends_.push_back(static_cast<int32_t>(end));
+    vocabulary_languages_.push_back(vocabulary.language);
   }
 }
 
@@ -236,6 +239,9 @@ void TokenTable::ReadNames(const std::string& units_text, const std::string& sou
 void TokenTable::SetKind(const SpecialToken& token, const std::string& source) {
   const size_t index = Index(token.id);
   texts_[index].clear();
+  kinds_[index] = token.kind;
+  if (token.kind == TokenKind::kLanguage) tags_.emplace(token.id, token.language);
+  has_end_tokens_ = has_end_tokens_ || token.kind == TokenKind::kEnd;
   if (token.kind != TokenKind::kByte) return;
   const int byte = ByteOfName(names_[index]);
   if (byte < 0) {
@@ -245,7 +251,6 @@ void TokenTable::SetKind(const SpecialToken& token, const std::string& source) {
   }
   const auto value = static_cast<char>(static_cast<unsigned char>(byte));
   texts_[index] = IsControl(value) ? ' ' : value;
-  is_byte_[index] = 1;
 }
 
 std::optional<int> TokenTable::VocabularyOf(int32_t id) const {
@@ -261,6 +266,33 @@ size_t TokenTable::Index(int32_t id) const {
                                 std::to_string(id));
   }
   return static_cast<size_t>(id);
+}
+
+const std::string& TokenTable::LanguageOfToken(int32_t id) const {
+  static const std::string kNone;
+  const auto tag = tags_.find(id);
+  if (tag != tags_.end()) return tag->second;
+  const std::optional<int> vocabulary = IsText(id) ? VocabularyOf(id) : std::nullopt;
+  return vocabulary ? vocabulary_languages_[static_cast<size_t>(*vocabulary)] : kNone;
+}
+
+std::string TokenTable::LanguageOf(const std::vector<int32_t>& ids) const {
+  std::string language;
+  std::map<std::string, int> counts;
+  for (const int32_t id : ids) {
+    const std::string& of_token = LanguageOfToken(id);
+    if (!of_token.empty() && ++counts[of_token] >= counts[language]) language = of_token;
+  }
+  return language;
+}
+
+TokenTable TokenTable::WithSpecialTokens() const {
+  TokenTable shown = *this;
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    if (!kinds_[i] || kinds_[i] == TokenKind::kByte || !texts_[i].empty()) continue;
+    shown.texts_[i] = has_boundaries_ ? " " + names_[i] + " " : names_[i];
+  }
+  return shown;
 }
 
 std::string TokenTable::Text(const std::vector<int32_t>& ids) const {
@@ -353,6 +385,7 @@ void TokenTable::Complete(Hypothesis* hypothesis, UnfinishedCharacter unfinished
   hypothesis->words = Words(hypothesis->tokens, unfinished);
   hypothesis->begins_word = BeginsWord(ids);
   hypothesis->ends_word = EndsWord(ids);
+  hypothesis->language = LanguageOf(ids);
 }
 
 }  // namespace runnel

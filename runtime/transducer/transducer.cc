@@ -39,8 +39,12 @@ void CheckWidths(const TransducerConfig& config, int64_t model_dim) {
 }  // namespace
 
 Transducer::Transducer(const TransducerConfig& config, int64_t model_dim,
-                       const EncoderBackend& backend, Weights* weights)
-    : config_(config), type_(backend.data_type()) {
+                       const EncoderBackend& backend, Weights* weights,
+                       const std::vector<int32_t>& end_tokens)
+    : config_(config),
+      type_(backend.data_type()),
+      is_end_(static_cast<size_t>(config.vocab_size), 0) {
+  for (const int32_t token : end_tokens) is_end_.at(static_cast<size_t>(token)) = 1;
   CheckWidths(config, model_dim);
   predictor_ = MakePredictor(config, backend, weights);
   const JointWeights joint = BindJoint(config, model_dim, weights);
@@ -64,7 +68,11 @@ std::vector<SharedPredictorState> Transducer::Advance(const std::vector<TokenSte
     tokens.push_back(steps[i].token);
     CopyRow(steps[i].from->memory.rows(), memories.rows().Part(static_cast<int64_t>(i), 1));
   }
-  return Advance(tokens, std::move(memories));
+  std::vector<SharedPredictorState> states = Advance(tokens, std::move(memories));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (IsEnd(steps[i].token)) states[i] = start_;
+  }
+  return states;
 }
 
 std::vector<SharedPredictorState> Transducer::Advance(const std::vector<int32_t>& tokens,

@@ -41,16 +41,21 @@ struct JointQuery {
 class Transducer {
  public:
   // Takes the tensors named transducer.*. model_dim: of the encoder frames. Throws
-  // std::runtime_error as Weights does. `backend` is used during the call only.
+  // std::runtime_error as Weights does. `backend` is used during the call only. end_tokens: ids of
+  // those that end an utterance.
   Transducer(const TransducerConfig& config, int64_t model_dim, const EncoderBackend& backend,
-             Weights* weights);
+             Weights* weights, const std::vector<int32_t>& end_tokens = {});
 
   const TransducerConfig& config() const { return config_; }
 
   // Of the empty sequence: the predictor has read one blank.
   const SharedPredictorState& Start() const { return start_; }
 
-  // The states after one more token, in the order of `steps`; one pass of the predictor.
+  // Whether nothing of what comes before this token counts for the tokens after it.
+  bool IsEnd(int32_t token) const { return is_end_[static_cast<size_t>(token)] != 0; }
+
+  // The states after one more token, in the order of `steps`; one pass of the predictor. After an
+  // end token, the one of the empty sequence.
   std::vector<SharedPredictorState> Advance(const std::vector<TokenStep>& steps) const;
 
   // The part of the joint network that depends on the encoder frame only: (rows, model_dim) ->
@@ -71,6 +76,7 @@ class Transducer {
 
   TransducerConfig config_;
   DataType type_;
+  std::vector<char> is_end_;  // of each token
   std::unique_ptr<const Predictor> predictor_;
   std::unique_ptr<const LinearModule> encoder_linear_;    // null: none
   std::unique_ptr<const LinearModule> predictor_linear_;  // null: none

@@ -299,6 +299,11 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
   json odd = ValidSection();
   odd["model_dim"] = 95;
   odd["num_heads"] = 5;
+  json rotary = ValidSection();
+  rotary["position"] = {{"scheme", "rotary"}};
+  EXPECT_NO_THROW(Parse(rotary));
+  rotary["num_heads"] = 32;
+  EXPECT_TRUE(Contains(ParseError(rotary), "num_heads is 32, expected heads of an even size"));
   EXPECT_EQ(ParseError(odd), "m.pt: encoder.model_dim is 95, expected an even number");
 }
 
@@ -312,7 +317,7 @@ TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
   EXPECT_EQ(RefusalOf("/convolution/left_padding", ""), "expected one of \"gated_zero\", \"zero\"");
   EXPECT_EQ(RefusalOf("/feed_forward/activation", "ReLU"),
             "expected one of \"double_swish\", \"gelu\", \"relu\", \"swish\"");
-  EXPECT_TRUE(Contains(RefusalOf("/subsampling/type", "conv2d3"), "expected one of \"conv2d4\""));
+  EXPECT_TRUE(Contains(RefusalOf("/subsampling/type", "conv2d3"), "expected one of \"conv2d2\""));
   EXPECT_EQ(RefusalOf("/input_dim", 6),
             "expected bins enough for the convolutions of the subsampling");
   json symmetric = ValidSection();

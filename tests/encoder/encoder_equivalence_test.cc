@@ -63,7 +63,8 @@ constexpr Position kPositions[] = {
     {"unshifted", R"({"scheme": "unshifted", "linear_pos_bias": true,
                       "query_scaling": "after_bias"})"},
     {"legacy_rel_pos", R"({"scheme": "legacy_rel_pos", "linear_pos_bias": false,
-                           "query_scaling": "after_bias", "table_length": 100})"}};
+                           "query_scaling": "after_bias", "table_length": 100})"},
+    {"rotary", R"({"scheme": "rotary"})"}};
 
 std::vector<Position> PositionsForChunks() {
   std::vector<Position> positions;
@@ -81,11 +82,12 @@ class EncoderEquivalenceTest : public ::testing::TestWithParam<std::tuple<Arithm
   static EncoderConfig Config() { return SmallConfig(std::get<1>(GetParam()).json); }
   static Encoder MakeEncoder() { return RandomEncoder(Config(), arithmetic(), kSeed); }
 
-  // Frames are told apart by their number, so that nothing is the same elsewhere in a stream.
+  // Frame numbers are part of the computation, so that no bits are the same elsewhere in a stream.
   static bool IsAbsolute() {
     const PositionConfig position = Config().position;
     return std::holds_alternative<AbsolutePosition>(position) ||
-           std::holds_alternative<UnshiftedPosition>(position);
+           std::holds_alternative<UnshiftedPosition>(position) ||
+           std::holds_alternative<RotaryPosition>(position);
   }
 };
 

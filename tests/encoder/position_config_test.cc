@@ -38,7 +38,11 @@ std::vector<json> ValidSections() {
           json::parse(R"({"scheme": "unshifted", "linear_pos_bias": false,
                       "query_scaling": "after_bias"})"),
           json::parse(R"({"scheme": "legacy_rel_pos", "linear_pos_bias": false,
-                      "query_scaling": "after_bias", "table_length": 5000})")};
+                      "query_scaling": "after_bias", "table_length": 5000})"),
+          json::parse(R"({"scheme": "rotary"})"),
+          json::parse(R"({"scheme": "windowed_rpe", "linear_pos_bias": false,
+                      "query_scaling": "after_bias", "table_order": "descending", "left": 128,
+                      "right": -1})")};
 }
 
 PositionConfig Parse(const json& object) {
@@ -90,11 +94,20 @@ TEST(PositionConfigTest, ReadsEveryScheme) {
   const auto legacy = std::get<LegacyRelPos>(Parse(sections[6]));
   EXPECT_TRUE(legacy.query.scale_after_bias);
   EXPECT_EQ(legacy.table_length, 5000);
+
+  EXPECT_TRUE(std::holds_alternative<RotaryPosition>(Parse(sections[7])));
+
+  const auto windowed = std::get<ChunkRpe>(Parse(sections[8]));
+  EXPECT_EQ(windowed.window->left, 128);
+  EXPECT_EQ(windowed.window->right, -1);
+  EXPECT_FALSE(chunk_rpe.window.has_value());
 }
 
-TEST(PositionConfigTest, OnlyLegacyRelPosNeedsTheWholeUtterance) {
+TEST(PositionConfigTest, SomeSchemesNeedTheWholeUtterance) {
   for (const json& section : ValidSections()) {
-    EXPECT_EQ(NeedsWholeUtterance(Parse(section)), section.at("scheme") == "legacy_rel_pos");
+    const bool expected =
+        section.at("scheme") == "legacy_rel_pos" || section.at("scheme") == "windowed_rpe";
+    EXPECT_EQ(NeedsWholeUtterance(Parse(section)) != nullptr, expected);
   }
 }
 
@@ -127,7 +140,8 @@ TEST(PositionConfigTest, FieldsOfAnotherSchemeAreRefused) {
 TEST(PositionConfigTest, OutOfRange) {
   EXPECT_EQ(RefusalOf("none", "scheme", "rel_pos"),
             R"(expected one of "none", "absolute", "chunk_rpe", "bounded_rpe", )"
-            R"("relative_key_value", "unshifted", "legacy_rel_pos")");
+            R"("relative_key_value", "unshifted", "legacy_rel_pos", "rotary", "windowed_rpe")");
+  EXPECT_EQ(RefusalOf("windowed_rpe", "left", -2), "expected an integer from -1 to 1048576");
   for (const json& value : {json(0), json(-1), json(1 << 21), json(UINT64_MAX)}) {
     EXPECT_EQ(RefusalOf("bounded_rpe", "radius", value), "expected an integer from 1 to 1048576");
     EXPECT_EQ(RefusalOf("legacy_rel_pos", "table_length", value),

@@ -34,7 +34,8 @@ TEST(SubsamplingGeometryTest, RatesAndContexts) {
   };
   // WeNet's rate and right_context; for NeMo's kinds 1 + 2 (+ 4) frames of padding 1 before, and
   // twice that when all padding but one is before.
-  for (const Expected& expected : {Expected{{SubsamplingType::kConv2d4}, 4, 0, 6},
+  for (const Expected& expected : {Expected{{SubsamplingType::kConv2d2}, 2, 0, 6},
+                                   Expected{{SubsamplingType::kConv2d4}, 4, 0, 6},
                                    Expected{{SubsamplingType::kConv2d6}, 6, 0, 10},
                                    Expected{{SubsamplingType::kConv2d8}, 8, 0, 14},
                                    Expected{{SubsamplingType::kConv2d122}, 4, 1, 7},

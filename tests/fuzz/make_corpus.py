@@ -348,6 +348,16 @@ def model_config() -> None:
     variant('absolute', position={'scheme': 'absolute'})
     variant('transformer', convolution=None, type='transformer')
     variant('running', normalization={'type': 'per_utterance', 'epsilon': 1e-5})
+    variant('mean', normalization={'type': 'running_mean'})
+    convolution = {**config['encoder']['convolution'], 'norm': 'none', 'norm_epsilon': None}
+    variant('reworked', type='reworked_conformer', subsampling={'type': 'conv2d_1_2_2'},
+            convolution=convolution)
+    config.update(format_version=5, transducer=None, attention_decoder=None, prompt=None,
+                  vocabularies=[{'language': 'en', 'size': 5}, {'language': 'de', 'size': 4}],
+                  special_tokens=[{'id': 1, 'kind': 'language', 'language': 'en-US'},
+                                  {'id': 2, 'kind': 'end'}, {'id': 3, 'kind': 'hidden'},
+                                  {'id': 4, 'kind': 'byte'}])
+    variant('token_kinds')
     write('model_config', 'units_only', b'\0' + '<blank> 0\r\n字 1\r\n\u2581a 2\n'.encode())
 
 

@@ -60,7 +60,7 @@ std::string Repeated(std::string_view lines) {
 Utterance UtteranceOf(std::string_view bytes, int64_t index, const std::vector<Token>& tokens) {
   Utterance utterance;
   utterance.index = index;
-  utterance.end = static_cast<UtteranceEnd>(index % 3);
+  utterance.end = static_cast<UtteranceEnd>(index % 4);
   Hypothesis& best = utterance.nbest.emplace_back();
   best.text = std::string(bytes);
   best.score = -1.5;

@@ -91,6 +91,7 @@ VARIANTS: Dict[str, ConformerConfig] = {
         position=make_options("legacy_rel_pos", table_length=50),
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
+    "conv2d2": variant(subsampling=SubsamplingConfig("conv2d2"), num_layers=1),
     "reworked_conformer": variant(
         type="reworked_conformer", subsampling=SubsamplingConfig("conv2d_1_2_2"),
         position=make_options("chunk_rpe", query_scaling="before_bias"), scale_input=False,
@@ -101,6 +102,8 @@ VARIANTS: Dict[str, ConformerConfig] = {
                      normalization=NormalizationConfig(name, epsilon))
        for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
                              ("utterance_mean", None), ("utterance_biased", 1e-20))},
+    "rotary": variant(position=make_options("rotary")),
+    "windowed_rpe": variant(position=make_options("windowed_rpe", left=3, right=2)),
     "e_branchformer": variant(
         type="branchformer", convolution=None,
         branches=BranchesConfig(10, 4, 3)),

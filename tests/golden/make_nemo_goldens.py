@@ -55,6 +55,13 @@ CASES: Dict[str, Dict[str, Any]] = {
         **BASE, "subsampling": "striding", "subsampling_factor": 4, "causal_downsampling": True,
         "conv_kernel_size": 5, "conv_norm_type": "layer_norm", "conv_context_size": "causal",
         "att_context_style": "chunked_limited", "att_context_size": [[8, 3]]},
+    "fastconformer_local_attention": {
+        **BASE, "subsampling": "dw_striding", "subsampling_factor": 8,
+        "subsampling_conv_channels": 8, "conv_kernel_size": 9, "xscaling": False,
+        "self_attention_model": "rel_pos_local_attn", "att_context_size": [5, 5]},
+    "conformer_regular_window": {
+        **BASE, "subsampling": "striding", "subsampling_factor": 4, "conv_kernel_size": 5,
+        "att_context_size": [7, 2]},
 }
 
 
@@ -109,6 +116,7 @@ def make(name: str) -> None:
     recorded = set_weights(encoder, random)
     features = torch.from_numpy(random.standard_normal((1, options["feat_in"], NUM_FRAMES))).float()
     sizes = options.get("att_context_size", [[-1, -1]])
+    sizes = sizes if isinstance(sizes[0], list) else [sizes]
     for i, size in enumerate(sizes):
         encoder.set_default_att_context_size(list(size))
         encoder.setup_streaming_params()

@@ -36,9 +36,13 @@ def sentencepiece_model(pieces: List[str], kinds: Optional[Dict[int, int]] = Non
 
 
 def settings_of(options: Dict[str, Any]) -> List[Tuple[int, int]]:
-    """(chunk_size, left_context) of every att_context_size, in the order of the recorded values."""
-    return [(right + 1 if right >= 0 else -1, left)
-            for left, right in options.get("att_context_size", [[-1, -1]])]
+    """(chunk_size, left_context) of every att_context_size, in the order of the recorded values.
+
+    A window that moves with the frame is one pair and needs the whole utterance.
+    """
+    sizes = options.get("att_context_size", [[-1, -1]])
+    return [(-1, -1)] if isinstance(sizes[0], int) else [
+        (right + 1 if right >= 0 else -1, left) for left, right in sizes]
 
 
 def recorded_caches(arrays: Dict[str, np.ndarray], setting: int

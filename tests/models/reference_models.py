@@ -44,6 +44,7 @@ def position_configs() -> Dict[str, ConformerConfig]:
     for name in ("chunk_rpe", "bounded_rpe"):
         options[f"{name}-ascending"] = make_options(name, table_order="ascending")
     options["legacy_rel_pos-short"] = make_options("legacy_rel_pos", table_length=6)
+    options["windowed_rpe"] = make_options("windowed_rpe", left=2, right=1)
     for radius in (1, 3):
         options[f"bounded_rpe-{radius}"] = make_options("bounded_rpe", radius=radius)
     for distance, values, shared in itertools.product([0, 3], [False, True], [False, True]):

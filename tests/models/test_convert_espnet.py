@@ -87,7 +87,8 @@ def add_decoder(weights: Dict[str, Tensor], random: np.random.RandomState) -> No
     linear(weights, "decoder.output_layer", random, len(TOKENS), DIM)
 
 
-KERNELS = {"conv2d": [(3, 2)] * 2, "conv2d6": [(3, 2), (5, 3)], "conv2d8": [(3, 2)] * 3}
+KERNELS = {"conv2d": [(3, 2)] * 2, "conv2d2": [(3, 2), (3, 1)],
+           "conv2d6": [(3, 2), (5, 3)], "conv2d8": [(3, 2)] * 3}
 
 
 class Experiment:
@@ -245,7 +246,7 @@ def test_several_checkpoints(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("section, name, value", [
-    ("encoder_conf", "input_layer", "linear"), ("encoder_conf", "input_layer", "conv2d2"),
+    ("encoder_conf", "input_layer", "linear"), ("encoder_conf", "input_layer", "conv1d2"),
     ("encoder_conf", "pos_enc_layer_type", "scaled_abs_pos"),
     ("encoder_conf", "positionwise_layer_type", "conv1d"), ("encoder_conf", "concat_after", True),
     ("encoder_conf", "activation_type", "hardtanh"), ("encoder_conf", "zero_triu", True),

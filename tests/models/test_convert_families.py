@@ -25,7 +25,7 @@ def assert_computes(module: torch.jit.ScriptModule, expected) -> None:
                                        atol=TOLERANCE, msg=lambda text: f"{name}: {text}")
 
 
-@pytest.mark.parametrize("name", ["wenet_e_branchformer_causal"])
+@pytest.mark.parametrize("name", ["wenet_e_branchformer_causal", "wenet_rope_conformer"])
 def test_family_golden(name, tmp_path):
     folder = need_shared(f"family_golden/{name}")
     module, config, _ = convert(name.split("_")[0], folder, tmp_path / "model.pt")

@@ -264,7 +264,7 @@ def test_damaged_compression(mode, tmp_path, capsys):
     ("encoder", "self_attention_model", "rel_pos_local_attn"),
     ("encoder", "conv_norm_type", "group_norm4"), ("encoder", "conv_context_size", [4, 2]),
     ("encoder", "feat_out", 32), ("encoder", "reduction", "pooling"),
-    ("encoder", "att_context_size", [64, 64]), ("encoder", "att_context_size", []),
+    ("encoder", "att_context_size", [64, -2]), ("encoder", "att_context_size", []),
     ("encoder", "att_context_size", 5), ("encoder", "att_context_size", [[64, 0], 5]),
     ("encoder", "new_option", 1), ("encoder", "att_chunk_context_size", [[70], [1], [0]]),
     ("encoder", "conv_context_style", "dcc"), ("encoder", "att_context_style", "dual"),

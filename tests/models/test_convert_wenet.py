@@ -104,6 +104,19 @@ def test_recorded_cases(name, tmp_path, capsys):
     assert log_probs.shape == (1, 3, 12) and torch.isfinite(log_probs).all()
 
 
+def test_contrastive_training_leaves_the_network_as_it_is(experiment, tmp_path):
+    """WeNet's CTLModel, whose encoder computes each utterance twice in the training."""
+    module, expected, _ = convert("wenet", experiment, tmp_path / "a.pt", "--name=m")
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config.update(model="ctl_model", encoder="dual_conformer")
+    config.setdefault("model_conf", {}).update(ctl_weight=1, logit_temp=0.4, n_negatives=100)
+    save_config(experiment, config)
+    other, found, _ = convert("wenet", experiment, tmp_path / "b.pt", "--name=m")
+    assert found == expected
+    state = other.state_dict()
+    assert all(torch.equal(state[name], value) for name, value in module.state_dict().items())
+
+
 def test_epsilon_is_told_from_the_weights(tmp_path):
     epsilons = {}
     for name in ("v1_transformer_abs_pos", "v2_conformer_symmetric",
@@ -231,6 +244,7 @@ def test_null_where_it_is_the_default(experiment, tmp_path):
 
 @pytest.mark.parametrize("section, name, value", [
     ("encoder_conf", "selfattention_layer_type", "rope_abs_selfattn"),
+    ("encoder_conf", "pos_enc_layer_type", "rope_pos"),
     ("encoder_conf", "pos_enc_layer_type", "abs_pos_whisper"),
     ("encoder_conf", "pos_enc_layer_type", "abs_pos"),
     ("encoder_conf", "input_layer", "conv1d2"),
@@ -309,7 +323,6 @@ def test_options_of_the_training_are_known(experiment, tmp_path):
 
 @pytest.mark.parametrize("section, name, value", [
     (None, "model", "paraformer"), (None, "model", "whisper"), (None, "encoder", "squeezeformer"),
-    ("encoder_conf", "pos_enc_layer_type", "rope_pos"),
     (None, "predictor", "cif_predictor"), ("dataset_conf", "feats_type", "log_mel_spectrogram")])
 def test_other_kinds_of_models_are_named_before_the_weights_are_read(section, name, value,
                                                                      experiment, tmp_path, capsys):

@@ -46,7 +46,9 @@ def expected_score(scheme, encoder, options, q, k, i, j, frames):
     query = q[:, i - frames[0]]
     if scheme in ("none", "absolute"):
         return (query * k).sum(1) / math.sqrt(query.size(1))
-    if scheme in ("chunk_rpe", "bounded_rpe"):
+    if scheme == "windowed_rpe" and not (-options["right"] <= i - j <= options["left"]):
+        return None  # no weight
+    if scheme in ("chunk_rpe", "bounded_rpe", "windowed_rpe"):
         distance = i - j if options["table_order"] == "descending" else j - i
         if scheme == "bounded_rpe":
             bound = options["radius"] - 1
@@ -54,6 +56,16 @@ def expected_score(scheme, encoder, options, q, k, i, j, frames):
         return sinusoid_term(attention, options, query, k, distance)
     if scheme == "unshifted":
         return sinusoid_term(attention, options, query, k, j)
+    if scheme == "rotary":
+        half = query.size(1) // 2
+        score = torch.zeros(query.size(0), dtype=torch.float64)
+        for m in range(half):
+            angle = (i - j) * 10000.0 ** (-m / half)
+            turned = complex(math.cos(angle), math.sin(angle))
+            products = (torch.complex(query[:, m], query[:, m + half])
+                        * torch.complex(k[:, m], -k[:, m + half]))
+            score += (products * turned).real
+        return score / math.sqrt(query.size(1))
     if scheme == "relative_key_value":
         return ((k + shaw_vector(encoder, options, "relative_keys", i, j)) * query).sum(1) \
             / math.sqrt(query.size(1))
@@ -98,6 +110,9 @@ def test_scores_and_context_follow_the_formula(name, config):
             for j in range(keys):
                 expected = expected_score(scheme, encoder, options, q[0], k[0, :, j], offset + i,
                                           first_key + j, (offset, offset + queries - 1))
+                if expected is None:
+                    assert (weights[0, :, i, j] == 0).all()
+                    continue
                 # Two float64 evaluations of an angle of 1e7 differ by about 1e-9.
                 torch.testing.assert_close(scores[0, :, i, j], expected, rtol=0,
                                            atol=1e-7 if offset == FAR else 1e-12)
@@ -127,6 +142,16 @@ def test_unshifted_positions_keep_full_precision(offset):
     table, = encoder.position_tables(2, 6, offset + 4, torch.zeros(1))
     expected = torch.stack([sinusoid(offset + j) for j in range(6)]).float()
     torch.testing.assert_close(table, expected, rtol=0, atol=1.5e-7)
+
+
+@pytest.mark.parametrize("offset", [0, 5, FAR])
+def test_rotary_positions_keep_full_precision(offset):
+    """The table of a float32 model; its scores depend on the distance only."""
+    encoder = make_model(with_(position=make_options("rotary"))).encoder
+    q, k = torch.randn(2, 1, 2, 4, 8, dtype=torch.float32)
+    near = encoder.encoders[0].self_attn.scores(q, k, encoder.position_tables(4, 4, 0, q))
+    far = encoder.encoders[0].self_attn.scores(q, k, encoder.position_tables(4, 4, offset, q))
+    torch.testing.assert_close(far, near, rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("scheme", ["absolute", "unshifted"])

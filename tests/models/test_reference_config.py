@@ -40,7 +40,8 @@ def test_json_of_one_model():
     ("chunk_rpe", {"linear_pos_bias", "query_scaling", "table_order"}),
     ("bounded_rpe", {"radius", "linear_pos_bias", "query_scaling", "table_order"}),
     ("relative_key_value", {"max_distance", "values", "shared"}),
-    ("unshifted", {"linear_pos_bias", "query_scaling"}),
+    ("unshifted", {"linear_pos_bias", "query_scaling"}), ("rotary", set()),
+    ("windowed_rpe", {"linear_pos_bias", "query_scaling", "table_order", "left", "right"}),
     ("legacy_rel_pos", {"linear_pos_bias", "query_scaling", "table_length"})])
 def test_fields_of_a_position(scheme, fields):
     config = with_(position=make_options(scheme))
@@ -103,13 +104,14 @@ def test_every_field_is_required_typed_and_no_other_known(name):
     ((), "subsampling", "conv2d4", "encoder.subsampling is 'conv2d4', expected an object"),
     ((), "position", "none", "encoder.position is 'none', expected an object"),
     (("position",), "scheme", "rope", "encoder.position.scheme is 'rope', expected one of none, "
-     "absolute, chunk_rpe, bounded_rpe, relative_key_value, unshifted, legacy_rel_pos"),
+     "absolute, chunk_rpe, bounded_rpe, relative_key_value, unshifted, legacy_rel_pos, rotary, "
+     "windowed_rpe"),
     (("position",), "table_order", "up",
      "encoder.position: table_order is 'up', expected one of descending, ascending"),
     (("position",), "query_scaling", "both",
      "encoder.position: query_scaling is 'both', expected one of after_bias, before_bias"),
     (("subsampling",), "type", "vgg", "encoder.subsampling.type is 'vgg', expected one of "
-     "conv2d4, conv2d6, conv2d8, conv2d_1_2_2, linear, striding4, dw_striding8"),
+     "conv2d2, conv2d4, conv2d6, conv2d8, conv2d_1_2_2, linear, striding4, dw_striding8"),
     (("normalization",), "type", "running", "encoder.normalization.epsilon is missing"),
     (("normalization",), "epsilon", 1e-5, "encoder.normalization.epsilon is not a known field"),
     (("feed_forward",), "activation", "tanh",

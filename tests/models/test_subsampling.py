@@ -47,7 +47,8 @@ def torch_convolutions(module, config, features):
 
 
 @pytest.mark.parametrize("kind, rate, left_overlap, right_context", [
-    ("conv2d4", 4, 0, 6), ("conv2d6", 6, 0, 10), ("conv2d8", 8, 0, 14), ("linear", 1, 0, 0),
+    ("conv2d2", 2, 0, 6), ("conv2d4", 4, 0, 6), ("conv2d6", 6, 0, 10), ("conv2d8", 8, 0, 14),
+    ("linear", 1, 0, 0),
     ("conv2d_1_2_2", 4, 1, 7),
     ("striding4-centred", 4, 3, 3), ("striding4-causal", 4, 6, 0),
     ("dw_striding8-centred", 8, 7, 7), ("dw_striding8-causal", 8, 14, 0)])
@@ -153,7 +154,7 @@ def test_options_that_do_not_belong():
                    {"type": "striding4", "causal": True}, {"type": "linear", "causal": False}]:
         with pytest.raises(ValueError, match="channels and causal belong to"):
             SubsamplingConfig(**fields)
-    with pytest.raises(ValueError, match="type is 'vgg', expected one of conv2d4"):
+    with pytest.raises(ValueError, match="type is 'vgg', expected one of conv2d2"):
         SubsamplingConfig("vgg")
     with pytest.raises(ValueError, match="channels is 0, expected at least 1"):
         SubsamplingConfig("striding4", 0, True)

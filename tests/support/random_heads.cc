@@ -72,6 +72,8 @@ Recipe RecipeOf(Heads heads) {
       return {"prompt", lstm1, "time_synchronous", {}, 3, true, 34, 4};
     case Heads::kDecoder:
       return {"decoder", lstm2, "time_synchronous", {}, 3, true, 9, 5};
+    case Heads::kKinds:
+      return {"kinds", lstm1, "time_synchronous", {}, 3, true, 9, 5};
   }
   throw std::logic_error("heads without a recipe");
 }
@@ -116,6 +118,17 @@ void AddAttentionDecoder(json* config, RandomWeightSource* source) {
 // A punctuation mark and a tag in place of two letters: their times are those of the token before.
 constexpr char kUnitsOfTdt[] = "<blank> 0\n▁ 1\na 2\nb 3\n<en-US> 4\nd 5\n. 6\n";
 
+// <EOU> ends utterances. The byte begins a character that no other token completes.
+constexpr char kUnitsOfKinds[] = "<blank> 0\n▁ 1\na 2\nb 3\n<EOU> 4\nd 5\n<0xC3> 6\n";
+
+void SetKinds(json* config) {
+  (*config)["format_version"] = 5;
+  (*config)["special_tokens"] =
+      json::parse(R"([{"id": 4, "kind": "end"}, {"id": 6, "kind": "byte"}])");
+  (*config)["vocabularies"] =
+      json::parse(R"([{"language": "en", "size": 3}, {"language": "de", "size": 4}])");
+}
+
 std::shared_ptr<const Model> Make(Heads heads, Precision precision) {
   const Recipe recipe = RecipeOf(heads);
   ModelArchive archive = ReadModelArchive(TinyModelPath());
@@ -146,6 +159,10 @@ std::shared_ptr<const Model> Make(Heads heads, Precision precision) {
   biases[0] += recipe.blank_bias;
   bias = Tensor(bias.shape(), std::move(biases));
   if (heads == Heads::kTdt) archive.units_text = kUnitsOfTdt;
+  if (heads == Heads::kKinds) {
+    archive.units_text = kUnitsOfKinds;
+    SetKinds(&config);
+  }
   const TemporaryFolder folder;
   const std::string path = folder.File("model.pt");
   WriteArchive(path, archive.tensors,

@@ -19,12 +19,13 @@ enum class Heads {
   kStateless,  // convolution, one label per frame, beam of icefall
   kHybrid,     // embeddings, beam of WeNet; and CTC
   kPrompt,     // LSTM with a language prompt; and CTC
-  kDecoder     // LSTM, CTC, and attention decoders in both directions
+  kDecoder,    // LSTM, CTC, and attention decoders in both directions
+  kKinds       // LSTM and CTC; a token is <EOU>, one a byte, and there are two languages
 };
 
 inline std::vector<Heads> AllHeads() {
-  return {Heads::kLstm,   Heads::kTdt,    Heads::kStateless,
-          Heads::kHybrid, Heads::kPrompt, Heads::kDecoder};
+  return {Heads::kLstm,   Heads::kTdt,     Heads::kStateless, Heads::kHybrid,
+          Heads::kPrompt, Heads::kDecoder, Heads::kKinds};
 }
 
 std::string NameOf(Heads heads);

@@ -79,8 +79,9 @@ std::string TableHead(const Machine& machine, const ModelConfig& config) {
   head +=
       "ms: time per chunk of one stream; matmuls: share of it that the large matmuls take "
       "alone\n";
-  return head + Row({"precision", "streams", "C", "M", "threads", "median ms", "p95 ms", "min ms",
-                     "/core", "/machine", "MB each", "matmuls", "peak", "script ms", "faster"});
+  return head +
+         Row({"precision", "streams", "C", "M", "R", "threads", "median ms", "p95 ms", "min ms",
+              "/core", "/machine", "MB each", "matmuls", "peak", "script ms", "faster"});
 }
 
 std::string TableRow(const BenchmarkResult& result) {
@@ -88,14 +89,15 @@ std::string TableRow(const BenchmarkResult& result) {
   const DurationSummary& time = result.measurement.stream_chunk;
   const auto& baseline = result.measurement.baseline;
   const double per_core = result.realtime_streams_per_core();
-  return Row({options.precision, std::to_string(options.num_streams),
-              std::to_string(options.setting.chunk_size),
-              std::to_string(options.setting.left_context), std::to_string(options.num_threads),
-              Fixed(time.median_ms, 3), Fixed(time.p95_ms, 3), Fixed(time.min_ms, 3),
-              Fixed(per_core, 1), Fixed(per_core * options.num_threads, 1),
-              Fixed(static_cast<double>(result.measurement.bytes_per_stream) / 1e6, 2),
-              Percent(result.matmul_share()), Percent(result.fraction_of_peak()),
-              baseline ? Fixed(baseline->median_ms, 3) : "-", Fixed(result.speedup(), 2, "x")});
+  return Row(
+      {options.precision, std::to_string(options.num_streams),
+       std::to_string(options.setting.chunk_size), std::to_string(options.setting.left_context),
+       options.setting.right_context == -1 ? "-" : std::to_string(options.setting.right_context),
+       std::to_string(options.num_threads), Fixed(time.median_ms, 3), Fixed(time.p95_ms, 3),
+       Fixed(time.min_ms, 3), Fixed(per_core, 1), Fixed(per_core * options.num_threads, 1),
+       Fixed(static_cast<double>(result.measurement.bytes_per_stream) / 1e6, 2),
+       Percent(result.matmul_share()), Percent(result.fraction_of_peak()),
+       baseline ? Fixed(baseline->median_ms, 3) : "-", Fixed(result.speedup(), 2, "x")});
 }
 
 std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult>& results) {
@@ -120,6 +122,7 @@ std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult
          {"streams", result.options.num_streams},
          {"chunk_size", result.options.setting.chunk_size},
          {"left_context", result.options.setting.left_context},
+         {"right_context", result.options.setting.right_context},
          {"num_threads", result.options.num_threads},
          {"max_batch_streams", result.options.max_batch_streams},
          {"ms_per_stream_chunk_median", result.measurement.stream_chunk.median_ms},
@@ -136,7 +139,8 @@ std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult
 
 std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
   std::string text =
-      "precision,streams,chunk_size,left_context,num_threads,median_ms,p95_ms,min_ms,head_ms,"
+      "precision,streams,chunk_size,left_context,right_context,num_threads,median_ms,p95_ms,min_ms,"
+      "head_ms,"
       "realtime_streams_per_core,bytes_per_stream,dense_operations,attention_operations,peak_"
       "gflops,fraction_of_peak,"
       "baseline_median_ms,baseline_min_ms,speedup,matmul_share\n";
@@ -148,8 +152,9 @@ std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
       return baseline ? std::optional<double>((*baseline).*member) : std::nullopt;
     };
     text += options.precision;
-    for (const int64_t value : {options.num_streams, options.setting.chunk_size,
-                                options.setting.left_context, int64_t{options.num_threads}}) {
+    for (const int64_t value :
+         {options.num_streams, options.setting.chunk_size, options.setting.left_context,
+          options.setting.right_context, int64_t{options.num_threads}}) {
       text += "," + std::to_string(value);
     }
     for (const double value :

@@ -129,6 +129,11 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
   return matmuls;
 }
 
+StreamingSetting ComputedRows(const StreamingSetting& setting) {
+  if (setting.right_context == -1) return setting;
+  return {setting.left_context + setting.chunk_size + setting.right_context, 0};
+}
+
 OperationCount OperationsPerChunk(const ModelConfig& config, MeasuredHead head,
                                   const StreamingSetting& setting) {
   OperationCount count;

@@ -47,6 +47,10 @@ struct Matmul {
 std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, int64_t chunk_size,
                                  int64_t num_streams);
 
+// The setting whose chunks have as many rows and no left context as the windows of one with right
+// context; any other as it is. The head counts as if it computed all rows of a window.
+StreamingSetting ComputedRows(const StreamingSetting& setting);
+
 // Floating-point operations of one chunk of one stream in the steady state. A multiply-add is two
 // operations; element-wise operations, and those of a transducer, are not counted.
 struct OperationCount {

@@ -107,7 +107,8 @@ std::optional<double> MeasureMatmuls(const ModelConfig& config, const Measuremen
   std::optional<double> result;
   RunNumbered(1, [&](size_t, const std::atomic<bool>&) {
     auto timer = MatmulTimer::Make(
-        options.precision, LargeMatmuls(config, options.head, options.setting.chunk_size, batch));
+        options.precision,
+        LargeMatmuls(config, options.head, ComputedRows(options.setting).chunk_size, batch));
     if (!timer) return;
     const auto run = [&timer] {
       const std::array<double, kNumModelParts> parts = timer->Run();

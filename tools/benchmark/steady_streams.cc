@@ -18,8 +18,9 @@ constexpr int64_t kFramesBetweenStreams = 97;  // streams use different parts of
 
 }  // namespace
 
-int64_t FramesOfFirstChunk(const Encoder& encoder, int64_t chunk_size) {
-  return encoder.FramesForChunk(encoder.InitialState(), chunk_size);
+int64_t FramesOfFirstChunk(const Encoder& encoder, const StreamingSetting& setting) {
+  const int64_t right_context = std::max<int64_t>(0, setting.right_context);
+  return encoder.FramesForChunk(encoder.InitialState(), setting.chunk_size + right_context);
 }
 
 SteadyStreams::SteadyStreams(std::shared_ptr<const Model> model, const FeaturePool* pool,
@@ -47,11 +48,14 @@ void SteadyStreams::Step() {
   const size_t first_stream = next_;
   for (EncoderSegment& segment : segments_) {
     EncoderState& state = states_[next_];
-    const int64_t num_frames = model_->parts().encoder.FramesForChunk(state, setting_.chunk_size);
-    segment = {&state,
-               pool_->Frames(positions_[next_], num_frames),
-               {num_frames, false},
-               setting_.left_context};
+    const Encoder& encoder = model_->parts().encoder;
+    const int64_t num_frames = encoder.FramesForChunk(state, setting_.chunk_size);
+    EncoderChunk chunk{num_frames, false};
+    if (setting_.right_context != kNoRightContext) {
+      chunk.num_ahead = setting_.right_context * encoder.subsampling().rate();
+    }
+    const int64_t num_read = num_frames + chunk.num_ahead.value_or(0);
+    segment = {&state, pool_->Frames(positions_[next_], num_read), chunk, setting_.left_context};
     positions_[next_] += num_frames;
     next_ = (next_ + 1) % states_.size();
   }

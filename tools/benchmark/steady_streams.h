@@ -60,8 +60,8 @@ class SteadyStreams {
   double head_ms_ = 0;
 };
 
-// Feature frames of a stream's first chunk; later chunks take fewer.
-int64_t FramesOfFirstChunk(const Encoder& encoder, int64_t chunk_size);
+// Feature frames that a stream's first chunk reads; later chunks take fewer.
+int64_t FramesOfFirstChunk(const Encoder& encoder, const StreamingSetting& setting);
 
 }  // namespace runnel
 

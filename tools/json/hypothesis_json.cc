@@ -47,6 +47,19 @@ void AppendHotword(const HotwordMatch& match, std::string* json) {
 
 }  // namespace
 
+void AppendLanguage(const Hypothesis& hypothesis, std::string* json) {
+  if (hypothesis.language.empty()) return;
+  *json += R"(,"language":)";
+  AppendString(hypothesis.language, json);
+}
+
+void AddLanguage(const Hypothesis& hypothesis, std::string* object) {
+  if (hypothesis.language.empty()) return;
+  BeginField("language", object);
+  AppendString(hypothesis.language, object);
+  *object += '}';
+}
+
 void AppendTokens(const std::vector<Token>& tokens, const TokenTable& table, std::string* json) {
   AppendList(tokens, tokens.size(), json, [&](const Token& token) {
     *json += R"({"text":)";
@@ -66,6 +79,7 @@ void AppendHypotheses(const std::vector<Hypothesis>& nbest, size_t max_results, 
     AppendString(hypothesis.text, json);
     *json += R"(,"score":)";
     AppendNumber(hypothesis.score, json);
+    AppendLanguage(hypothesis, json);
     if (wants_tokens) {
       *json += R"(,"tokens":)";
       AppendTokens(hypothesis.tokens, table, json);

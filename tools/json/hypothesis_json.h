@@ -17,9 +17,14 @@ namespace runnel {
 // units.txt. Throws std::invalid_argument for an id that is not of `table`.
 void AppendTokens(const std::vector<Token>& tokens, const TokenTable& table, std::string* json);
 
-// Appends [{"text","score","tokens","words"}], at most `max_results`; "tokens" only when
-// `wants_tokens`. A word is {"text","start_ms","end_ms","confidence"}. A hypothesis with hotwords
-// also has "hotwords", [{"phrase","start_ms","end_ms"}]. Throws as AppendTokens does.
+// Appends ,"language":"..." where the hypothesis has one, or adds it to the text of an object.
+void AppendLanguage(const Hypothesis& hypothesis, std::string* json);
+void AddLanguage(const Hypothesis& hypothesis, std::string* object);
+
+// Appends [{"text","score","language","tokens","words"}], at most `max_results`; "tokens" only when
+// `wants_tokens`, "language" only where there is one. A word is
+// {"text","start_ms","end_ms","confidence"}. A hypothesis with hotwords also has "hotwords",
+// [{"phrase","start_ms","end_ms"}]. Throws as AppendTokens does.
 void AppendHypotheses(const std::vector<Hypothesis>& nbest, size_t max_results, bool wants_tokens,
                       const TokenTable& table, std::string* json);
 

@@ -22,7 +22,7 @@ class AbsoluteOptions:
 class AbsolutePositions(Positions):
     """Adds the sinusoids, makes no tables."""
 
-    def __init__(self, model_dim: int, options: AbsoluteOptions) -> None:
+    def __init__(self, model_dim: int, num_heads: int, options: AbsoluteOptions) -> None:
         super().__init__()
         self.model_dim = model_dim
 

@@ -30,8 +30,8 @@ class BoundedRpeOptions(ChunkRpeOptions):
 class BoundedRpePositions(ChunkRpePositions):
     """One table: the sinusoids of all distances, clamped."""
 
-    def __init__(self, model_dim: int, options: BoundedRpeOptions) -> None:
-        super().__init__(model_dim, options)
+    def __init__(self, model_dim: int, num_heads: int, options: BoundedRpeOptions) -> None:
+        super().__init__(model_dim, num_heads, options)
         self.bound = options.radius - 1
 
     def forward(self, num_queries: int, num_keys: int, offset: int, shared: List[Tensor],

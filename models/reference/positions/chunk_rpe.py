@@ -57,7 +57,7 @@ def rel_shift(scores: Tensor, num_keys: int) -> Tensor:
 class ChunkRpePositions(Positions):
     """One table: the sinusoids of all distances."""
 
-    def __init__(self, model_dim: int, options: ChunkRpeOptions) -> None:
+    def __init__(self, model_dim: int, num_heads: int, options: ChunkRpeOptions) -> None:
         super().__init__()
         self.model_dim = model_dim
         self.sign = 1 if options.table_order == "descending" else -1

@@ -46,7 +46,7 @@ def legacy_shift(scores: Tensor) -> Tensor:
 class LegacyRelPosPositions(Positions):
     """One table, from the last position to the first."""
 
-    def __init__(self, model_dim: int, options: LegacyRelPosOptions) -> None:
+    def __init__(self, model_dim: int, num_heads: int, options: LegacyRelPosOptions) -> None:
         super().__init__()
         self.model_dim = model_dim
         self.table_length = options.table_length

@@ -14,7 +14,7 @@ class NoneOptions:
 class NonePositions(Positions):
     """Adds nothing, makes no tables."""
 
-    def __init__(self, model_dim: int, options: NoneOptions) -> None:
+    def __init__(self, model_dim: int, num_heads: int, options: NoneOptions) -> None:
         super().__init__()
 
 

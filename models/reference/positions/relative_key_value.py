@@ -46,7 +46,7 @@ def shared_vectors(position: Any, head_dim: int) -> Dict[str, nn.Parameter]:
 class RelativeKeyValuePositions(Positions):
     """The table of indices, followed by the shared vectors."""
 
-    def __init__(self, model_dim: int, options: RelativeKeyValueOptions) -> None:
+    def __init__(self, model_dim: int, num_heads: int, options: RelativeKeyValueOptions) -> None:
         super().__init__()
         self.max_distance = options.max_distance
 

@@ -36,7 +36,7 @@ class Scheme:
     """One scheme: its options and the modules that implement it.
 
     options: a frozen dataclass, the fields of `position` in a model file without `scheme`.
-    positions: constructed with (model_dim, options).
+    positions: constructed with (model_dim, num_heads, options).
     attention: constructed with (model_dim, num_heads, options, bias, dropout).
     whole_utterance: positions depend on the length of the utterance; it cannot stream.
     """

@@ -22,7 +22,7 @@ class UnshiftedOptions(SinusoidOptions):
 class UnshiftedPositions(Positions):
     """One table: the sinusoids of the keys' frames."""
 
-    def __init__(self, model_dim: int, options: UnshiftedOptions) -> None:
+    def __init__(self, model_dim: int, num_heads: int, options: UnshiftedOptions) -> None:
         super().__init__()
         self.model_dim = model_dim
 

@@ -53,6 +53,7 @@ class Hypothesis:
     # utterance before, and after.
     begins_word: bool
     ends_word: bool
+    language: str  # as the model found it, such as "en-US"; "" if no token tells one
     score: float  # natural log probability, with the additions of hotwords and language model
     confidence: float  # mean confidence of its words, 0 to 1
     tokens: Tuple[Token, ...]
@@ -74,7 +75,9 @@ class Utterance:
     start_ms: float  # of the speech
     end_ms: float
     searched_ms: float  # end of the last encoder frame that belongs to the utterance
-    end: str  # why it ended: "endpoint", "flush" (finalize_utterance) or "finish"
+    # Why it ended: "endpoint", "end_token" (such as <EOU>), "flush" (finalize_utterance) or
+    # "finish".
+    end: str
     latency_ms: float  # of a live stream: from the last sample to this result
     nbest: Tuple[Hypothesis, ...]  # best first, at least one
 
@@ -97,6 +100,11 @@ class Utterance:
     def ends_word(self) -> bool:
         """Whether a space comes after the text where it is joined with the next utterance."""
         return self.best.ends_word
+
+    @property
+    def language(self) -> str:
+        """The language of the best hypothesis."""
+        return self.best.language
 
     @property
     def tokens(self) -> Tuple[Token, ...]:

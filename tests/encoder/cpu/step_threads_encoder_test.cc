@@ -37,6 +37,7 @@ const std::vector<Layers>& AllLayers() {
       {"chunk_rpe", testing::kChunkRpe, std::nullopt},
       {"dw_striding8", testing::kChunkRpe,
        SubsamplingConfig{SubsamplingType::kDwStriding8, 96, true}},
+      {"rotary", R"({"scheme": "rotary"})", std::nullopt},
       {"unshifted",
        R"({"scheme": "unshifted", "linear_pos_bias": true, "query_scaling": "after_bias"})",
        std::nullopt},

@@ -225,6 +225,101 @@ TEST(TransducerStreamTest, PunctuationAndTagsTakeNoTime) {
   EXPECT_GE(num_late, 3);
 }
 
+bool IsEndToken(const Model& model, const Token& token) { return model.tokens().IsEnd(token.id); }
+
+// Behind an end token, without endpoints, a search goes on as one that begins there.
+TEST(TransducerStreamTest, AnEndTokenLetsThePredictorBeginAnew) {
+  const std::shared_ptr<const Model> model = ModelWith(Heads::kKinds);
+  const std::vector<float> samples = NoiseOfChangingLevel(20 * kRate, 3);
+  const StreamOptions options = AllOptions(*model).front();  // greedy
+  const std::vector<Token> tokens =
+      UtterancesOf(samples, options, model).front().nbest.front().tokens;
+  int num_ends = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (!IsEndToken(*model, tokens[i])) continue;
+    ++num_ends;
+    const auto search = MakeTransducerSearch(options.search, *model->parts().transducer);
+    search->StartUtterance(tokens[i].frame + 1);
+    SearchFrames(*model, samples, options, kToTheEnd, search.get());
+    const std::vector<TokenSpan> rest = search->BestTokensSince(0);
+    ASSERT_EQ(rest.size(), tokens.size() - i - 1);
+    for (size_t k = 0; k < rest.size(); ++k) {
+      EXPECT_EQ(rest[k].id, tokens[i + 1 + k].id);
+      EXPECT_EQ(rest[k].first_frame, tokens[i + 1 + k].frame);
+    }
+  }
+  EXPECT_GE(num_ends, 3);
+}
+
+// The ids of tokens that have letters, and their frames. An utterance without letters is none.
+std::vector<std::pair<int32_t, int64_t>> TextTokens(const std::vector<Utterance>& utterances,
+                                                    const Model& model) {
+  std::vector<std::pair<int32_t, int64_t>> tokens;
+  for (const Utterance& utterance : utterances) {
+    for (const Token& token : utterance.nbest.front().tokens) {
+      const std::string& text = model.tokens().text(token.id);
+      if (!text.empty() && text != " ") tokens.emplace_back(token.id, token.frame);
+    }
+  }
+  return tokens;
+}
+
+// With endpoints, every utterance but the last one ends with its only end token. Where no other
+// rule holds, greedy search finds the same text as without endpoints.
+TEST(TransducerStreamTest, EndTokensEndUtterances) {
+  const std::shared_ptr<const Model> model = ModelWith(Heads::kKinds);
+  const std::vector<float> samples = NoiseOfChangingLevel(20 * kRate, 3);
+  for (StreamOptions options : AllOptions(*model)) {
+    if (options.endpoints.enabled) continue;
+    SCOPED_TRACE(DescribeSearch(options));
+    const std::vector<Utterance> whole = UtterancesOf(samples, options, model);
+    options.endpoints.enabled = true;
+    for (EndpointRule& rule : options.endpoints.rules) {
+      rule.min_utterance_s = EndpointOptions::kMaxSeconds;
+    }
+    const std::vector<Utterance> utterances = UtterancesOf(samples, options, model);
+    ASSERT_GE(utterances.size(), 3U);
+    for (const Utterance& utterance : utterances) {
+      const std::vector<Token>& tokens = utterance.nbest.front().tokens;
+      const bool is_last = &utterance == &utterances.back();
+      EXPECT_EQ(utterance.end, is_last ? UtteranceEnd::kFinish : UtteranceEnd::kEndToken);
+      if (is_last) continue;
+      EXPECT_FALSE(utterance.nbest.front().text.empty());
+      EXPECT_TRUE(utterance.nbest.front().language == "en" ||
+                  utterance.nbest.front().language == "de");
+      if (options.search.method == SearchMethod::kGreedy) {
+        EXPECT_TRUE(IsEndToken(*model, tokens.back()));
+        EXPECT_EQ(std::count_if(tokens.begin(), tokens.end(),
+                                [&](const Token& token) { return IsEndToken(*model, token); }),
+                  1);
+      }
+    }
+    if (options.search.method == SearchMethod::kGreedy) {
+      EXPECT_EQ(TextTokens(utterances, *model), TextTokens(whole, *model));
+    }
+  }
+}
+
+// An option shows the tokens, and changes nothing else.
+TEST(TransducerStreamTest, SpecialTokensAreShown) {
+  const std::shared_ptr<const Model> model = ModelWith(Heads::kKinds);
+  const std::vector<float> samples = NoiseOfChangingLevel(20 * kRate, 3);
+  StreamOptions options = AllOptions(*model).front();
+  const Hypothesis hidden = UtterancesOf(samples, options, model).front().nbest.front();
+  options.show_special_tokens = true;
+  Stream stream(model, options);
+  std::mt19937_64 random(5);
+  testing::Feed(&stream, samples, 4000, &random);
+  const Hypothesis shown = Stream::Restore(model, stream.Snapshot(), {}).Best();
+  EXPECT_EQ(stream.Best().text, shown.text);
+  EXPECT_EQ(stream.Text(), shown.text);
+  ASSERT_EQ(shown.tokens.size(), hidden.tokens.size());
+  EXPECT_EQ(shown.score, hidden.score);
+  EXPECT_EQ(hidden.text.find("<EOU>"), std::string::npos);
+  EXPECT_NE(shown.text.find("<EOU>"), std::string::npos);
+  EXPECT_GT(shown.words.size(), hidden.words.size());
+}
+
 // The tokens of `handed_out` as the search has them.
 std::vector<TokenSpan> TokensOf(const Hypothesis& handed_out, const TransducerSearch& search) {
   constexpr int kAll = 1000;

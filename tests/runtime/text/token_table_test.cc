@@ -174,6 +174,42 @@ TEST(TokenTableTest, SpecialTokensAreNoText) {
   EXPECT_THROW(TokenTable(units, 8, 0, "units.txt", Hidden({8})), std::invalid_argument);
 }
 
+TEST(TokenTableTest, SpecialTokensAreShownAsWords) {
+  const std::string units = "<blank> 0\n▁he 1\nllo 2\n<en-US> 3\n<EOU> 4\n";
+  const TokenKinds kinds{{{3, TokenKind::kLanguage, "en-US"}, {4, TokenKind::kEnd, ""}}, {}};
+  const TokenTable table(units, 5, 0, "units.txt", kinds);
+  EXPECT_TRUE(table.IsEnd(4));
+  EXPECT_FALSE(table.IsEnd(3));
+  EXPECT_TRUE(table.has_end_tokens());
+  EXPECT_FALSE(Pieces().has_end_tokens());
+  const TokenTable shown = table.WithSpecialTokens();
+  EXPECT_EQ(table.Text({1, 2, 3, 0, 4, 2}), "hellollo");
+  EXPECT_EQ(shown.Text({1, 2, 3, 0, 4, 2}), "hello <en-US> <EOU> llo");
+  ASSERT_EQ(shown.Words(Timed({1, 2, 4})).size(), 2U);
+  EXPECT_EQ(shown.Words(Timed({1, 2, 4}))[1].text, "<EOU>");
+  const TokenTable characters("<blank> 0\n你 1\n<EOU> 2\n", 3, 0, "units.txt",
+                              TokenKinds{{{2, TokenKind::kEnd, ""}}, {}});
+  EXPECT_EQ(characters.WithSpecialTokens().Text({1, 2, 1}), "你<EOU>你");
+}
+
+// That of most tokens, of equally many the later one.
+TEST(TokenTableTest, LanguageOfTokens) {
+  const std::string units = "<s> 0\n▁a 1\n▁a 2\nb 3\n<de> 4\n<blank> 5\n";
+  const TokenKinds kinds{{{0, TokenKind::kHidden, ""}, {4, TokenKind::kLanguage, "de"}},
+                         {{"en", 2}, {"es", 2}}};
+  const TokenTable table(units, 6, 5, "units.txt", kinds);
+  EXPECT_EQ(table.LanguageOf({}), "");
+  EXPECT_EQ(table.LanguageOf({0, 0}), "");  // no text
+  EXPECT_EQ(table.LanguageOf({1, 2, 3}), "es");
+  EXPECT_EQ(table.LanguageOf({1, 1, 2}), "en");
+  EXPECT_EQ(table.LanguageOf({2, 1}), "en");
+  EXPECT_EQ(table.LanguageOf({1, 4, 4}), "de");
+  Hypothesis hypothesis;
+  hypothesis.tokens = Timed({1});
+  table.Complete(&hypothesis);
+  EXPECT_EQ(hypothesis.language, "en");
+}
+
 TEST(TokenTableTest, PunctuationFollowsAWord) {
   const TokenTable table("<blank> 0\n. 1\n,” 2\n▁¿ 3\n's 4\n。 5\n$ 6\n▁ 7\n", 8, 0, "units.txt");
   std::vector<int32_t> found;

@@ -42,7 +42,8 @@ def verify(model: str, *flags: str) -> None:
 
 @pytest.mark.parametrize("name", ["wenet_golden/conformer_layernorm_k8",
                                   "wenet_golden/conformer_batchnorm_k15_conv2d6",
-                                  "family_golden/wenet_e_branchformer_causal"])
+                                  "family_golden/wenet_e_branchformer_causal",
+                                  "family_golden/wenet_rope_conformer"])
 def test_wenet_experiment(name, tmp_path):
     folder = need_shared(name)
     model = convert("wenet", folder, tmp_path / "model.pt")

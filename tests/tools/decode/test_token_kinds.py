@@ -1,9 +1,10 @@
 """decode_wav with tokens that are not the text of their names, and vocabularies of languages."""
 
+import collections
 import functools
 import json
 import pathlib
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 import numpy as np
 import pytest
@@ -47,12 +48,17 @@ def ids(result: Dict[str, Any]) -> List[int]:
     return [token["id"] for token in result["nbest"][0]["tokens"]]
 
 
-def renamed(path: pathlib.Path, names: Dict[int, str], kinds: Dict[int, Any]) -> pathlib.Path:
+def renamed(path: pathlib.Path, names: Dict[int, str], kinds: Dict[int, Any],
+            **changed: Any) -> pathlib.Path:
     """The recorded model with other tokens."""
     module, config, units = read_archive(str(agg_folder() / "model.pt"))
     units = [names.get(i, f"{unit}{i}" if unit == "<unk>" else unit)
              for i, unit in enumerate(units)]
     config["special_tokens"] = [{"id": i, **kind} for i, kind in kinds.items()]
+    config.update(changed)
+    if not config["vocabularies"]:  # no token twice then
+        units = [unit if unit in units[i:] and unit not in units[:i] else f"{unit}{i}"
+                 for i, unit in enumerate(units)]
     texts = {"runnel.json": json.dumps(config),
              "units.txt": "".join(f"{unit} {i}\n" for i, unit in enumerate(units))}
     torch.jit.save(module, str(path), _extra_files=texts)
@@ -107,6 +113,58 @@ def test_bytes_are_characters(search, tmp_path):
     partial = run("decode_wav", f"--model={model}", f"--wav={agg_folder() / 'speech.wav'}",
                   f"--search={search}", *IN_CHUNKS, "--chunk_size=1", "--partial")
     assert partial.returncode == 0 and "0xE4" not in partial.stderr + partial.stdout
+
+
+def likely(counts: Dict[str, int]) -> Set[str]:
+    return {name for name, count in counts.items() if count == max(counts.values())}
+
+
+def test_languages_of_agg_tokens():
+    """The language of most tokens, as NeMo's."""
+    found = decode(agg_folder() / "model.pt")
+    languages = collections.Counter(agg_case()["token_languages"].tolist())
+    assert found["language"] in likely(languages)
+    assert found["nbest"][0]["language"] == found["language"]
+    only = [i for i, name in enumerate(agg_case()["vocabulary_languages"]) if name == "es"]
+    assert {agg_case()["vocabulary_languages"][i] for i in only} == {"es"}
+
+
+def test_languages_of_tags(tmp_path):
+    """Of several tags that of most; the tags are not in the text."""
+    sequence = ids(decode(agg_folder() / "model.pt"))
+    counts = collections.Counter(sequence)
+    assert counts[10] > counts[9] > 0
+    names = {10: "<de>", 9: "<en-US>"}
+    kinds = {10: {"kind": "language", "language": "de"},
+             9: {"kind": "language", "language": "en-US"}}
+    found = decode(renamed(tmp_path / "m.pt", names, kinds, vocabularies=[]))
+    assert ids(found) == sequence and found["language"] == "de" and "<" not in found["text"]
+    shown = decode(tmp_path / "m.pt", "--show_special_tokens")
+    assert shown["text"].split().count("<de>") == counts[10]
+    assert shown["language"] == "de" and ids(shown) == sequence
+    assert [word["text"] for word in shown["nbest"][0]["words"]] == shown["text"].split()
+    plain = decode(renamed(tmp_path / "m.pt", {}, {}, vocabularies=[]))
+    assert "language" not in plain and "language" not in plain["nbest"][0]
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+def test_end_tokens(search, tmp_path):
+    """With endpointing each ends an utterance; without it is only no text."""
+    model = renamed(tmp_path / "m.pt", {10: "<EOU>"}, {10: {"kind": "end"}})
+    flags = [*IN_CHUNKS, "--chunk_size=4", "--left_context=16", f"--search={search}"]
+    whole = decode(model, *flags)
+    assert ids(whole).count(10) > 1 and "<EOU>" not in whole["text"]
+    segments = decode(model, *flags, "--endpointing")["segments"]
+    assert {segment["end"] for segment in segments} == {"end_token", "finish"}
+    for segment in segments:
+        tokens = [token["id"] for token in segment["nbest"][0]["tokens"]]
+        assert (10 in tokens) == (segment["end"] == "end_token")
+        assert 10 not in tokens[:-1] and segment["text"]
+    if search == "greedy":  # of CTC, which remembers nothing
+        texts = [token["id"] for segment in segments for token in segment["nbest"][0]["tokens"]]
+        assert [i for i in texts if i != 10] == [i for i in ids(whole) if i != 10]
+    shown = decode(model, *flags, "--endpointing", "--show_special_tokens")["segments"]
+    assert all(segment["text"].endswith("<EOU>") for segment in shown[:-1])
 
 
 def decoded(data: bytes) -> str:

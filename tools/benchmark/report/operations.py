@@ -89,12 +89,12 @@ def _with_floor(ms: float, floor_ms: float, set_by: str = "") -> str:
 
 
 def _measure_features(bench: Bench) -> List[Row]:
-    return bench.operations(bench.plan.operation_seconds, f"-{_WHOLE_STEP}")
+    return bench.operations(bench.plan.operation_seconds, "-/")
 
 
 def _write_features(operations: List[Row], _: Page) -> str:
     return """```
-bench_operations --benchmark_filter=-whole_step/
+bench_operations --benchmark_filter=-/
 ```
 
 One feature frame of 80 bins on one thread: computed alone (`fbank`), and by a stream from packets

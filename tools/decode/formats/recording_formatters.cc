@@ -26,6 +26,7 @@ std::string RecordingJson::Add(const Utterance& utterance) {
 std::string RecordingJson::Finish(double audio_seconds) {
   std::string line = JsonText(
       {{"id", id_}, {"text", nbest_.at(0).text}, {"audio_seconds", Rounded(audio_seconds)}});
+  AddLanguage(nbest_.at(0), &line);
   BeginField("nbest", &line);
   AppendHypotheses(nbest_, nbest_.size(), true, tokens_, &line);
   return line + "}\n";

@@ -40,6 +40,7 @@ std::string UtteranceJson::Add(const Utterance& utterance) {
                                   {"ends_word", best.ends_word},
                                   {"confidence", Rounded(best.confidence)},
                                   {"end", NameOf(utterance.end)}});
+  AddLanguage(best, &segment);
   BeginField("nbest", &segment);
   AppendHypotheses(utterance.nbest, utterance.nbest.size(), true, tokens_, &segment);
   return (std::exchange(has_begun_, true) ? "," : Beginning()) + segment + "}";

@@ -176,11 +176,12 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
   }
   // An utterance that its length ended has less silence at its end.
   const double last_ms = best.tokens.empty() ? stretch_start_ms_ : best.tokens.back().start_ms;
-  const bool is_silent =
-      utterance.end == UtteranceEnd::kEndpoint && utterance.searched_ms - last_ms >= silence_ms_;
+  const bool is_endpoint =
+      utterance.end == UtteranceEnd::kEndToken ||
+      (utterance.end == UtteranceEnd::kEndpoint && utterance.searched_ms - last_ms >= silence_ms_);
   texts->push_back(Results(best.text, best.words, utterance.searched_ms,
                            {{"is_final", true},
-                            {"speech_final", (is_silent && options_.finds_endpoints) ||
+                            {"speech_final", (is_endpoint && options_.finds_endpoints) ||
                                                  utterance.end == UtteranceEnd::kFinish},
                             {"from_finalize", utterance.end == UtteranceEnd::kFinalize}}));
   stretch_start_ms_ = utterance.searched_ms;

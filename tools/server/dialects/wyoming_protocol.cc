@@ -181,10 +181,11 @@ std::vector<std::string> WyomingProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
   phase_ = Phase::kOver;
   const Utterance& utterance = update.utterances.back();
+  const Hypothesis& best = utterance.nbest.front();
+  if (!best.language.empty()) language_ = best.language;
   AppendPiece(text_.End(utterance), &texts);
   BeginTranscript(&texts);
-  texts.push_back(
-      WyomingText("transcript", WithLanguage({{"text", utterance.nbest.front().text}})));
+  texts.push_back(WyomingText("transcript", WithLanguage({{"text", best.text}})));
   texts.push_back(WyomingText("transcript-stop", OrderedJson::object()));
   return texts;
 }

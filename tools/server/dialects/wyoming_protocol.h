@@ -65,7 +65,7 @@ class WyomingProtocol : public Protocol {
   StartRequest start_;
   Format format_;                          // of audio-start
   std::unique_ptr<MediaDecoder> decoder_;  // null before audio-start
-  std::string language_;                   // of the stream; "": the model has only one
+  std::string language_;                   // of the stream, or found in it; "": unknown
   AppendedText text_;
   bool has_begun_ = false;  // transcript-start was sent
 };

@@ -152,7 +152,9 @@ export class Session extends EventTarget {
       return this.end('failed', {code: 'lost',
         message: 'The connection was lost for too long to go on.'});
     }
-    this.emit('ready', {model: message.model, chunkMs: message.chunk_size * message.frame_ms});
+    const frames = message.chunk_size + Math.max(0, message.right_context);
+    const chunkMs = message.chunk_size < 0 ? -1 : frames * message.frame_ms;
+    this.emit('ready', {model: message.model, chunkMs});
     this.wasReady = true;
     let sample = this.keptBegin;
     for (const pcm of this.kept) {

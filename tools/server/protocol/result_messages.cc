@@ -33,6 +33,7 @@ void AppendFields(const Utterance& utterance, const ResultParts& parts, const To
   AppendString(NameOf(utterance.end), json);
   *json += R"(,"text":)";
   AppendString(has_results ? utterance.nbest.front().text : "", json);
+  if (has_results) AppendLanguage(utterance.nbest.front(), json);
   const auto append_flag = [&](const char* name, bool value) {
     *json += name;
     *json += value ? "true" : "false";

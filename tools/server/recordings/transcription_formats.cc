@@ -19,6 +19,15 @@ OrderedJson Usage(const RecordingResult& result) {
 
 std::string TextOf(const RecordingResult& result) { return JoinedTexts(result.utterances); }
 
+// As the model found it, as it was told, or as the client named it.
+std::string LanguageOf(const RecordingResult& result, const std::string& named) {
+  for (const Utterance& utterance : result.utterances) {
+    const std::string& found = utterance.nbest.front().language;
+    if (!found.empty()) return found;
+  }
+  return result.options.language.empty() ? named : result.options.language;
+}
+
 // A segment with all fields that OpenAI's clients expect. Those that this server does not know have
 // the values of an ordinary segment.
 std::string Segment(const Utterance& utterance, int64_t index) {
@@ -82,9 +91,8 @@ std::string TranscriptionText::Finish(const RecordingResult& result) {
 }
 
 std::string TranscriptionVerbose::Finish(const RecordingResult& result) {
-  const std::string& language = result.options.language;
   std::string body = JsonText({{"task", "transcribe"},
-                               {"language", language.empty() ? language_ : language},
+                               {"language", LanguageOf(result, language_)},
                                {"duration", Rounded(result.audio_ms / 1000)},
                                {"text", TextOf(result)},
                                {"usage", Usage(result)}});

@@ -56,8 +56,9 @@ constexpr std::array<const char*, 6> kSnapshotResults = {"stored",  "skipped", "
                                                          "resumed", "dropped", "late"};
 static_assert(static_cast<size_t>(SnapshotResult::kLate) + 1 == kSnapshotResults.size());
 
-constexpr std::array<UtteranceEnd, 3> kUtteranceEnds = {
-    UtteranceEnd::kEndpoint, UtteranceEnd::kFinalize, UtteranceEnd::kFinish};
+constexpr std::array<UtteranceEnd, 4> kUtteranceEnds = {
+    UtteranceEnd::kEndpoint, UtteranceEnd::kEndToken, UtteranceEnd::kFinalize,
+    UtteranceEnd::kFinish};
 
 const Histogram::BucketBoundaries& LatencyBuckets() {
   static const Histogram::BucketBoundaries buckets = {
@@ -212,7 +213,7 @@ void Metrics::CountUtterances(const std::vector<Utterance>& utterances) {
 void Metrics::ObserveUtterances(const LiveUpdate& update) {
   CountUtterances(update.utterances);
   for (const Utterance& utterance : update.utterances) {
-    if (utterance.end == UtteranceEnd::kEndpoint) {
+    if (utterance.end == UtteranceEnd::kEndpoint || utterance.end == UtteranceEnd::kEndToken) {
       const double audio_ms = std::max(0.0, update.audio_ms - utterance.end_ms);
       families_->endpoint_delay.Observe((audio_ms + update.latency_ms) / 1000);
     } else if (utterance.end == UtteranceEnd::kFinalize) {

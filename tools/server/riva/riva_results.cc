@@ -43,6 +43,7 @@ void AddAlternatives(const Utterance& utterance, const RivaParts& parts, Result*
     SpeechRecognitionAlternative* alternative = result->add_alternatives();
     alternative->set_transcript(ValidText(hypothesis.text) + (parts.spaces ? " " : ""));
     alternative->set_confidence(hypothesis.confidence);
+    if (!hypothesis.language.empty()) alternative->add_language_code(hypothesis.language);
     if (!parts.words) continue;
     for (const Word& word : hypothesis.words) AddWord(word, alternative);
   }

@@ -233,8 +233,10 @@ SessionMailbox::Resumed Restore(const Services& services, const std::string& acc
   try {
     const StoredSession session = UnpackSession(*stored);
     SessionMailbox::Resumed resumed;
-    resumed.utterances =
-        UtteranceHistory::Unpack(session.utterances, services.recognizer->model()->tokens());
+    const Model& model = *services.recognizer->model();
+    const bool shows_special = services.default_options.values.stream.show_special_tokens;
+    resumed.utterances = UtteranceHistory::Unpack(
+        session.utterances, shows_special ? model.tokens_with_special() : model.tokens());
     // A client that counts none has all that it wants.
     const int64_t num_utterances = request.num_utterances.value_or(session.first_utterance);
     if (const int64_t most = MostUtterances(services, session); num_utterances > most) {

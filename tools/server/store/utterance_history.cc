@@ -51,7 +51,7 @@ void VisitUtterance(Self& utterance, Fields& fields) {
   fields.Value(utterance.latency_ms);
   const size_t count = fields.Count(utterance.nbest.size(), kHypothesisSize);
   if constexpr (Fields::kReading) {
-    fields.Require(end >= 0 && end <= static_cast<int32_t>(UtteranceEnd::kFinish) && count > 0,
+    fields.Require(end >= 0 && end <= static_cast<int32_t>(UtteranceEnd::kEndToken) && count > 0,
                    "a stored utterance is damaged");
     utterance.end = static_cast<UtteranceEnd>(end);
     utterance.nbest.resize(count);

@@ -27,6 +27,20 @@ void AddAnglesOf(const float* a, const float* b, int64_t count, float* sum) {
   });
 }
 
+void RotateHeadsOf(const float* sinusoids, int64_t num_heads, int64_t head_dim, float* row) {
+  const int64_t count = head_dim / 2;
+  for (int64_t head = 0; head < num_heads; ++head, row += head_dim) {
+    ForEachVector(count, [&](int64_t i, const auto& access) HWY_ATTR {
+      const Vector sine = access.Load(sinusoids + i);
+      const Vector cosine = access.Load(sinusoids + count + i);
+      const Vector first = access.Load(row + i);
+      const Vector second = access.Load(row + count + i);
+      access.Store(hn::NegMulAdd(second, sine, hn::Mul(first, cosine)), row + i);
+      access.Store(hn::MulAdd(first, sine, hn::Mul(second, cosine)), row + count + i);
+    });
+  }
+}
+
 void FoldPositionRows(const QueryBiases& biases, const float* positions, int64_t rows, float* keys,
                       int64_t key_stride, float* key_biases) {
   const Tag d;
@@ -62,6 +76,7 @@ namespace runnel::kernels {
 
 RUNNEL_EXPORT(AddAnglesOf);
 RUNNEL_EXPORT(FoldPositionRows);
+RUNNEL_EXPORT(RotateHeadsOf);
 
 void AddAngles(const float* a, const float* b, int64_t count, float* sum) {
   RUNNEL_DISPATCH(AddAnglesOf)(a, b, count, sum);
@@ -69,6 +84,9 @@ void AddAngles(const float* a, const float* b, int64_t count, float* sum) {
 void FoldPositions(const QueryBiases& biases, const float* positions, int64_t rows, float* keys,
                    int64_t key_stride, float* key_biases) {
   RUNNEL_DISPATCH(FoldPositionRows)(biases, positions, rows, keys, key_stride, key_biases);
+}
+void RotateHeads(const float* sinusoids, int64_t num_heads, int64_t head_dim, float* row) {
+  RUNNEL_DISPATCH(RotateHeadsOf)(sinusoids, num_heads, head_dim, row);
 }
 
 }  // namespace runnel::kernels

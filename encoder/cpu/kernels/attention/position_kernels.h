@@ -6,7 +6,7 @@
 
 namespace runnel::kernels {
 
-// Both functions compute each row on its own, so its bits do not depend on other rows. They may be
+// All functions compute each row on its own, so its bits do not depend on other rows. They may be
 // called from several threads at once.
 
 // sum = the sines of the angles a + b, then their cosines, from those of a and b: (2 count) each.
@@ -26,6 +26,10 @@ struct QueryBiases {
 // key_biases: (rows, num_heads), written.
 void FoldPositions(const QueryBiases& biases, const float* positions, int64_t rows, float* keys,
                    int64_t key_stride, float* key_biases);
+
+// Rotates the pairs of elements m and m + head_dim / 2 of each of `num_heads` heads by the angles
+// of `sinusoids`: their head_dim / 2 sines, then their cosines.
+void RotateHeads(const float* sinusoids, int64_t num_heads, int64_t head_dim, float* row);
 
 }  // namespace runnel::kernels
 

@@ -280,6 +280,8 @@ TEST(DeepgramProtocol, StretchesFollowEachOther) {
 TEST(DeepgramProtocol, EndpointsAndFinalize) {
   Utterance cut = EndedTwo(0);
   cut.searched_ms = 300;  // by its length: its last token began 260 ms before
+  Utterance by_token = cut;
+  by_token.end = UtteranceEnd::kEndToken;
   Utterance flushed = EndedTwo(0);
   flushed.end = UtteranceEnd::kFinalize;
   LiveUpdate empty;
@@ -294,6 +296,9 @@ TEST(DeepgramProtocol, EndpointsAndFinalize) {
             UpdateWith({EndedTwo(0)}, Silence(600, 1)),
             "Results is_final speech_final: two"},
            {{{"endpointing", "500"}}, UpdateWith({cut}, Silence(600, 1)), "Results is_final: two"},
+           {{{"endpointing", "500"}},
+            UpdateWith({by_token}, Silence(600, 1)),
+            "Results is_final speech_final: two"},
            {{{"endpointing", "false"}},
             UpdateWith({EndedTwo(0)}, Silence(600, 1)),
             "Results is_final: two"},

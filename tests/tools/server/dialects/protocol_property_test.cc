@@ -95,7 +95,7 @@ LiveUpdate RandomUpdate(int64_t* next_index, std::mt19937* random) {
   update.utterances.resize(std::max<size_t>(update.is_final ? 1 : 0, num_ended));
   for (Utterance& utterance : update.utterances) {
     utterance.index = (*next_index)++;
-    utterance.end = static_cast<UtteranceEnd>((*random)() % 3);
+    utterance.end = static_cast<UtteranceEnd>((*random)() % 4);
     utterance.nbest.resize(1 + (*random)() % 3);
     for (Hypothesis& hypothesis : utterance.nbest) hypothesis.text = RandomBytes(random);
   }

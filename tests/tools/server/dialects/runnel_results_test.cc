@@ -32,13 +32,15 @@ TEST(RunnelResults, ReadyAndResumed) {
   info.options.sample_rate_hz = 8000;
   info.options.chunk_size = 16;
   info.options.left_context = 64;
+  info.options.right_context = StreamOptions::kNone;
   info.options.search.head = Head::kCtc;
   info.encoder_frame_ms = 40;
-  json expected = {
-      {"type", "ready"},     {"version", 1},          {"session", "s1"},    {"model", "digits"},
-      {"sample_rate", 8000}, {"encoding", "float32"}, {"chunk_size", 16},   {"left_context", 64},
-      {"search", "greedy"},  {"head", "ctc"},         {"rescoring", false}, {"language", ""},
-      {"frame_ms", 40.0},    {"endpointing", false},  {"early_text", 0},    {"resume", false}};
+  json expected = {{"type", "ready"},    {"version", 1},        {"session", "s1"},
+                   {"model", "digits"},  {"sample_rate", 8000}, {"encoding", "float32"},
+                   {"chunk_size", 16},   {"left_context", 64},  {"right_context", -1},
+                   {"search", "greedy"}, {"head", "ctc"},       {"rescoring", false},
+                   {"language", ""},     {"frame_ms", 40.0},    {"endpointing", false},
+                   {"early_text", 0},    {"resume", false}};
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
   info.options.search.method = SearchMethod::kPrefixBeam;
   info.num_samples = 123456;

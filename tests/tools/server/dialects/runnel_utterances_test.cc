@@ -117,6 +117,20 @@ TEST(RunnelUtterances, OneUtteranceAddsOnlyFields) {
                              "index", "latency_ms", "nbest", "start_ms", "text", "type"}));
 }
 
+TEST(RunnelUtterances, LanguageAndEndToken) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(R"({"type":"start","version":1,"endpointing":true})"));
+  protocol.OnReady({});
+  LiveUpdate update = UpdateWith({0}, 1);
+  update.utterances[0].nbest[0].language = "en-US";
+  update.utterances[0].end = UtteranceEnd::kEndToken;
+  const json utterance = json::parse(protocol.OnUpdate(update).front());
+  EXPECT_EQ(utterance["type"], "utterance");
+  EXPECT_EQ(utterance["language"], "en-US");
+  EXPECT_EQ(utterance["end"], "end_token");
+  EXPECT_EQ(utterance["nbest"][0]["language"], "en-US");
+}
+
 TEST(RunnelUtterances, AFlushWithoutAnUtteranceIsAnsweredToo) {
   RunnelProtocol protocol(Units());
   protocol.Read(Text(kStart));

@@ -95,6 +95,16 @@ TEST(WyomingProtocol, TheLastUpdateBringsEverything) {
             R"(transcript {"language":"en","text":"two zero"}; transcript-stop)");
 }
 
+TEST(WyomingProtocol, TheLanguageThatWasFound) {
+  WyomingProtocol protocol("I");
+  EXPECT_EQ(Sent(protocol.OnReady({})), "");
+  LiveUpdate last = FinalTwoZero();
+  last.utterances[0].nbest[0].language = "de";
+  EXPECT_NE(Sent(protocol.OnUpdate(last))
+                .find(R"(transcript {"language":"de","text":"two zero"}; transcript-stop)"),
+            std::string::npos);
+}
+
 TEST(WyomingProtocol, NoText) {
   WyomingProtocol protocol("I");
   LiveUpdate last;

@@ -37,7 +37,7 @@ def test_text_so_far(server, page):
         say(type="partial", stable_text=stable, tentative_text=tentative, stable_offset=offset,
             latency_ms=1, audio_ms=640)
 
-    say(type="ready", chunk_size=16, frame_ms=40, model="m")
+    say(type="ready", chunk_size=16, right_context=-1, frame_ms=40, model="m")
     partial("a \U0001F600", " b", 0)
     partial(" b", " c", 3)
     partial("d", "", 2)
@@ -78,7 +78,7 @@ def test_utterances_come_once(server, page):
         say(type="partial", utterance=index, stable_text="t", tentative_text="", stable_offset=0,
             latency_ms=1, audio_ms=640)
 
-    say(type="ready", chunk_size=16, frame_ms=40, model="m")
+    say(type="ready", chunk_size=16, right_context=-1, frame_ms=40, model="m")
     for index in 0, 1:
         partial(index)
         utterance(index)

@@ -155,6 +155,15 @@ TEST(TranscriptionFormats, Text) {
   EXPECT_EQ(Written({{"response_format", "text"}}, TwoUtterances()), "two two\n");
 }
 
+// As the model found it, else as the client named it.
+TEST(TranscriptionFormats, Language) {
+  std::vector<Utterance> utterances = TwoUtterances();
+  utterances[1].nbest[0].language = "de";
+  const Fields named = {{"response_format", "verbose_json"}, {"language", "en"}};
+  EXPECT_EQ(json::parse(Written(named, utterances)).at("language"), "de");
+  EXPECT_EQ(json::parse(Written(named, TwoUtterances())).at("language"), "en");
+}
+
 TEST(TranscriptionFormats, VerboseJson) {
   const std::string body =
       Written({{"response_format", "verbose_json"}, {"language", "en"}}, TwoUtterances());

@@ -35,7 +35,7 @@ TEST(Limits, EachRowIsOneField) {
     std::visit([&](const auto field) { limits.*field = row.min - 1; }, row.field);
     EXPECT_EQ(Message(limits).find(std::string("--") + row.name + " is "), 0U) << Message(limits);
   }
-  EXPECT_EQ(names.size(), 36U);
+  EXPECT_EQ(names.size(), 38U);
 }
 
 TEST(Limits, MessagesNameValueAndRange) {

@@ -270,7 +270,9 @@ TEST(RivaProtocol, FinalResults) {
     protocol.Read(Binary(Config(/*interim=*/false, /*max_alternatives=*/2, words)));
     protocol.Read(Binary(Audio("", "mine")));
     EXPECT_TRUE(protocol.OnUpdate(TwoZero()).empty());
-    const std::vector<std::string> messages = protocol.OnUpdate(FinalTwoZero());
+    LiveUpdate last = FinalTwoZero();
+    last.utterances[0].nbest[0].language = "en-US";
+    const std::vector<std::string> messages = protocol.OnUpdate(last);
     ASSERT_EQ(messages.size(), 1U);
     const StreamingRecognizeResponse response = Parsed(messages[0]);
     EXPECT_EQ(response.id().value(), "mine");
@@ -282,6 +284,9 @@ TEST(RivaProtocol, FinalResults) {
     ASSERT_EQ(result.alternatives_size(), 2);
     EXPECT_EQ(result.alternatives(0).transcript(), "two zero ");
     EXPECT_EQ(result.alternatives(1).transcript(), "two ");
+    ASSERT_EQ(result.alternatives(0).language_code_size(), 1);
+    EXPECT_EQ(result.alternatives(0).language_code(0), "en-US");
+    EXPECT_EQ(result.alternatives(1).language_code_size(), 0);
     ASSERT_EQ(result.alternatives(0).words_size(), words ? 2 : 0);
     if (!words) continue;
     EXPECT_EQ(result.alternatives(0).words(1).word(), "zero");

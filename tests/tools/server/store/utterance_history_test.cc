@@ -23,7 +23,7 @@ Utterance RandomUtterance(int64_t index, size_t num_tokens, std::mt19937* random
   utterance.start_ms = static_cast<double>((*random)() % 1000);
   utterance.end_ms = utterance.start_ms + 0.1;
   utterance.searched_ms = utterance.end_ms + 1200;
-  utterance.end = static_cast<UtteranceEnd>((*random)() % 3);
+  utterance.end = static_cast<UtteranceEnd>((*random)() % 4);
   utterance.latency_ms = 3.25;
   utterance.nbest.resize(1 + (*random)() % 3);
   for (Hypothesis& hypothesis : utterance.nbest) {
