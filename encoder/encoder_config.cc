@@ -176,8 +176,8 @@ const ConvolutionType* EncoderConfig::convolution_type() const {
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
   if (const char* reason = runnel::NeedsWholeUtterance(position)) return reason;
-  const ConvolutionType* type = convolution_type();
-  if (type != nullptr && *type == ConvolutionType::kSymmetric) {
+  const ConvolutionType* convolutions = convolution_type();
+  if (convolutions != nullptr && *convolutions == ConvolutionType::kSymmetric) {
     return "its convolution reads frames after the chunk (convolution type symmetric; "
            "dynamic_chunk, when chosen, closes it at the chunk's end)";
   }

@@ -5,7 +5,7 @@ with state_dict.pt and tokens.txt has no options: nemo_shapes.py takes them from
 """
 
 import pathlib
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from models.convert import nemo_options, nemo_shapes, nemo_transducer
 from models.convert.choices import Choices

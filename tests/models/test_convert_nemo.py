@@ -185,7 +185,7 @@ def test_tokenizers_of_languages_that_are_missing_or_wrong(tmp_path, capsys):
         return refusal(capsys, "nemo", source, output)
 
     langs = options["tokenizer"]["langs"]
-    assert "tokenizer.langs is missing" in refused(None)
+    assert "tokenizer.langs is null" in refused(None)
     assert "tokenizer.langs is ['en']" in refused(["en"])
     assert "tokenizer.langs.es.type is 'char'" in refused({**langs, "es": {"type": "char"}})
     assert "no such file (the tokens of es)" in refused({**langs, "es": {"type": "bpe"}})

@@ -44,6 +44,13 @@ EncoderConfig WideConfig() {
   return config;
 }
 
+EncoderConfig WideBranchformer() {
+  EncoderConfig config = WideConfig();
+  config.convolution.reset();
+  config.branches = {ConvolutionType::kCausal, 160, 15, true, Activation::kIdentity, 7};
+  return config;
+}
+
 class ReducedPrecisionTest : public ::testing::TestWithParam<Arithmetic> {};
 
 INSTANTIATE_TEST_SUITE_P(All, ReducedPrecisionTest,
@@ -51,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(All, ReducedPrecisionTest,
                          [](const auto& arithmetic) { return arithmetic.param.name; });
 
 TEST_P(ReducedPrecisionTest, IsNearTheExactResultButNotIt) {
-  for (const EncoderConfig& config : {SmallConfig(), WideConfig()}) {
+  for (const EncoderConfig& config : {SmallConfig(), WideConfig(), WideBranchformer()}) {
     const Encoder exact = RandomEncoder(config, testing::MostExact(), kSeed);
     const Encoder encoder = RandomEncoder(config, GetParam(), kSeed);
     const Matrix features = RandomFeatures(config, 301, kSeed + 1);
@@ -63,7 +70,7 @@ TEST_P(ReducedPrecisionTest, IsNearTheExactResultButNotIt) {
 }
 
 TEST_P(ReducedPrecisionTest, ChunkedIsTheMaskToTheBit) {
-  for (const EncoderConfig& config : {SmallConfig(), WideConfig()}) {
+  for (const EncoderConfig& config : {SmallConfig(), WideConfig(), WideBranchformer()}) {
     const Encoder encoder = RandomEncoder(config, GetParam(), kSeed);
     for (const int64_t num_frames : {7, 66, 143, 301}) {
       const Matrix features = RandomFeatures(config, num_frames, kSeed + 1);

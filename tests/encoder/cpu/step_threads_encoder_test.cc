@@ -29,6 +29,7 @@ struct Layers {
   const char* name;
   const char* position;  // `encoder.position`
   std::optional<SubsamplingConfig> subsampling;
+  std::optional<BranchesConfig> branches = std::nullopt;  // of a Branchformer
 };
 void PrintTo(const Layers& layers, std::ostream* out) { *out << layers.name; }
 
@@ -37,6 +38,8 @@ const std::vector<Layers>& AllLayers() {
       {"chunk_rpe", testing::kChunkRpe, std::nullopt},
       {"dw_striding8", testing::kChunkRpe,
        SubsamplingConfig{SubsamplingType::kDwStriding8, 96, true}},
+      {"e_branchformer", testing::kChunkRpe, std::nullopt,
+       BranchesConfig{ConvolutionType::kCausal, 300, 15, true, Activation::kIdentity, 7}},
       {"rotary", R"({"scheme": "rotary"})", std::nullopt},
       {"unshifted",
        R"({"scheme": "unshifted", "linear_pos_bias": true, "query_scaling": "after_bias"})",
@@ -67,6 +70,10 @@ class StepThreadsEncoderTest : public ::testing::TestWithParam<std::tuple<Arithm
     config.num_heads = 3;
     config.feed_forward.hidden_dim = 300;
     if (layers.subsampling) config.subsampling = *layers.subsampling;
+    if (layers.branches) {
+      config.convolution.reset();
+      config.branches = layers.branches;
+    }
     return config;
   }
   static Encoder MakeEncoder(int step_threads) {

@@ -119,6 +119,8 @@ TEST(CApiStreamTest, FinalUpdatesHaveHypothesesWordsAndTokens) {
   EXPECT_EQ(runnel_update_begins_word(update), runnel_hypothesis_begins_word(best));
   EXPECT_EQ(runnel_hypothesis_ends_word(best), 0);
   EXPECT_EQ(runnel_hypothesis_begins_word(nullptr), 0);
+  EXPECT_STREQ(runnel_hypothesis_language(best), "");  // the digits tell none
+  EXPECT_STREQ(runnel_hypothesis_language(nullptr), "");
   EXPECT_LE(end_ms, runnel_update_audio_ms(update) + 1e-9);
 
   std::string tokens;

@@ -176,6 +176,11 @@ def test_caches(tmp_path, features):
         done = run("dump_encoder", MODEL, source, f"--output={tmp_path / 'y.npy'}",
                    f"--caches={path}")
         assert path.name in error_line(done, done.returncode or 1)
+    model = ROOT / "tests/golden/encoder/variants/e_branchformer.pt"
+    np.save(tmp_path / "z.npy", features[:, :15])
+    done = run("dump_encoder", f"--model={model}", f"--features={tmp_path / 'z.npy'}",
+               f"--output={tmp_path / 'y.npy'}", f"--caches={caches}")
+    assert "--caches is set, but the model is a Branchformer" in error_line(done, done.returncode)
 
 
 @pytest.mark.parametrize("tool", ["dump_features", "dump_encoder"])

@@ -7,6 +7,7 @@
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/deepgram_messages.h"
+#include "tools/server/protocol/result_messages.h"
 
 namespace runnel::server {
 namespace {
@@ -179,7 +180,7 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
   const bool is_endpoint =
       utterance.end == UtteranceEnd::kEndToken ||
       (utterance.end == UtteranceEnd::kEndpoint && utterance.searched_ms - last_ms >= silence_ms_);
-  texts->push_back(Results(best.text, best.words, utterance.searched_ms,
+  texts->push_back(Results(best.text, best.words, LanguagesOf({utterance}), utterance.searched_ms,
                            {{"is_final", true},
                             {"speech_final", (is_endpoint && options_.finds_endpoints) ||
                                                  utterance.end == UtteranceEnd::kFinish},
@@ -195,7 +196,7 @@ void DeepgramProtocol::AppendRunning(std::vector<std::string>* texts) {
   if (!words.empty()) AppendSpeechStarted(words.front().start_ms, texts);
   if (!options_.interim_results || (has_results && words.empty())) return;
   texts->push_back(
-      Results(merged_.stable_text + merged_.tentative_text, words, merged_.audio_ms,
+      Results(merged_.stable_text + merged_.tentative_text, words, {}, merged_.audio_ms,
               {{"is_final", false}, {"speech_final", false}, {"from_finalize", false}}));
 }
 
@@ -218,9 +219,10 @@ void DeepgramProtocol::AppendSpeechStarted(double start_ms, std::vector<std::str
 }
 
 std::string DeepgramProtocol::Results(const std::string& text, const std::vector<Word>& words,
-                                      double end_ms, const OrderedJson& kind) const {
+                                      const std::vector<std::string>& languages, double end_ms,
+                                      const OrderedJson& kind) const {
   OrderedJson alternatives = OrderedJson::array();
-  alternatives.push_back(DeepgramAlternative(text, words, options_.punctuates));
+  alternatives.push_back(DeepgramAlternative(text, words, languages, options_.punctuates));
   // A Finalize within speech may leave a word to the next results that began before it.
   const double start_ms =
       words.empty() ? stretch_start_ms_ : std::min(stretch_start_ms_, words.front().start_ms);
@@ -238,7 +240,7 @@ std::string DeepgramProtocol::Results(const std::string& text, const std::vector
 
 // Answers a Finalize after which no audio waits.
 std::string DeepgramProtocol::EmptyFinalize() const {
-  return Results("", {}, stretch_start_ms_,
+  return Results("", {}, {}, stretch_start_ms_,
                  {{"is_final", true}, {"speech_final", false}, {"from_finalize", true}});
 }
 

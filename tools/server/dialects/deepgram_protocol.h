@@ -53,7 +53,8 @@ class DeepgramProtocol : public Protocol {
   StartRequest Start();
   // A Results message: the words and the audio that it covers, which begins at stretch_start_ms_.
   // Its other fields are in `kind`.
-  std::string Results(const std::string& text, const std::vector<Word>& words, double end_ms,
+  std::string Results(const std::string& text, const std::vector<Word>& words,
+                      const std::vector<std::string>& languages, double end_ms,
                       const OrderedJson& kind) const;
   std::string EmptyFinalize() const;
   std::string Metadata();

@@ -8,6 +8,7 @@
 #include "runtime/text/printable.h"
 #include "tools/json/json_text.h"
 #include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/openai_messages.h"
 
 namespace runnel::server {
 namespace {
@@ -356,9 +357,11 @@ void OpenAiRealtimeProtocol::CommitItem(const Utterance& utterance, double end_m
   AppendDelta(utterance.index, text_.End(utterance), texts);
   const double seconds = std::max(end_ms - last_end_ms_, 0.0) / 1000;
   const OrderedJson usage = {{"type", "duration"}, {"seconds", std::round(seconds * 1e3) / 1e3}};
+  OrderedJson completed = {
+      {"item_id", id}, {"content_index", 0}, {"transcript", transcript}, {"usage", usage}};
+  AddOpenAiLanguages({utterance}, &completed);
   texts->push_back(
-      Event("conversation.item.input_audio_transcription.completed",
-            {{"item_id", id}, {"content_index", 0}, {"transcript", transcript}, {"usage", usage}}));
+      Event("conversation.item.input_audio_transcription.completed", std::move(completed)));
   last_item_id_ = id;
 }
 

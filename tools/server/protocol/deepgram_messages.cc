@@ -53,10 +53,12 @@ OrderedJson DeepgramWords(const std::vector<Word>& words, bool punctuates) {
 }
 
 OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>& words,
-                                bool punctuates) {
-  return {{"transcript", text},
-          {"confidence", Rounded(static_cast<double>(MeanConfidence(words)))},
-          {"words", DeepgramWords(words, punctuates)}};
+                                const std::vector<std::string>& languages, bool punctuates) {
+  OrderedJson alternative = {{"transcript", text},
+                             {"confidence", Rounded(static_cast<double>(MeanConfidence(words)))},
+                             {"words", DeepgramWords(words, punctuates)}};
+  if (!languages.empty()) alternative["languages"] = languages;
+  return alternative;
 }
 
 OrderedJson DeepgramModelInfo(const std::string& model_name) {

@@ -25,9 +25,9 @@ float MeanConfidence(const std::vector<Word>& words);
 // seconds.
 OrderedJson DeepgramWords(const std::vector<Word>& words, bool punctuates);
 
-// {"transcript","confidence","words"}.
+// {"transcript","confidence","words"}, and "languages" where the model has found some.
 OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>& words,
-                                bool punctuates);
+                                const std::vector<std::string>& languages, bool punctuates);
 
 // {"name","version","arch"}.
 OrderedJson DeepgramModelInfo(const std::string& model_name);

@@ -1,5 +1,7 @@
 #include "tools/server/protocol/result_messages.h"
 
+#include <algorithm>
+
 #include "runtime/text_joiner.h"
 #include "tools/json/hypothesis_json.h"
 #include "tools/json/json_text.h"
@@ -59,6 +61,16 @@ std::string JoinedTexts(const std::vector<Utterance>& utterances) {
     if (!utterance.nbest.empty()) text += joiner.Add(utterance.nbest.front());
   }
   return text;
+}
+
+std::vector<std::string> LanguagesOf(const std::vector<Utterance>& utterances) {
+  std::vector<std::string> languages;
+  for (const Utterance& utterance : utterances) {
+    if (utterance.nbest.empty() || utterance.nbest.front().language.empty()) continue;
+    const std::string& found = utterance.nbest.front().language;
+    if (std::count(languages.begin(), languages.end(), found) == 0) languages.push_back(found);
+  }
+  return languages;
 }
 
 std::string UtteranceMessage(const char* type, const Utterance& utterance, const ResultParts& parts,

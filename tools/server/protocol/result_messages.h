@@ -20,6 +20,9 @@ struct ResultParts {
 // The best texts of all utterances, joined by TextJoiner.
 std::string JoinedTexts(const std::vector<Utterance>& utterances);
 
+// The languages that the model found in utterances, each once, in the order of their first ones.
+std::vector<std::string> LanguagesOf(const std::vector<Utterance>& utterances);
+
 // "utterance" and "final" messages. A final message is also the reply to a recording that is one
 // utterance.
 std::string UtteranceMessage(const char* type, const Utterance& utterance, const ResultParts& parts,

@@ -34,7 +34,8 @@ class ListenFormat : public RecordingFormat {
       words.insert(words.end(), next.begin(), next.end());
     }
     OrderedJson alternatives = OrderedJson::array();
-    alternatives.push_back(DeepgramAlternative(JoinedTexts(result.utterances), words, punctuates_));
+    alternatives.push_back(DeepgramAlternative(JoinedTexts(result.utterances), words,
+                                               LanguagesOf(result.utterances), punctuates_));
     OrderedJson channels = OrderedJson::array();
     channels.push_back({{"alternatives", std::move(alternatives)}});
     OrderedJson results = {{"channels", std::move(channels)}};

@@ -8,6 +8,7 @@
 #include "tools/cli/decimal.h"
 #include "tools/json/json_text.h"
 #include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/openai_messages.h"
 #include "tools/server/protocol/result_messages.h"
 
 namespace runnel::server {
@@ -21,10 +22,8 @@ std::string TextOf(const RecordingResult& result) { return JoinedTexts(result.ut
 
 // As the model found it, as it was told, or as the client named it.
 std::string LanguageOf(const RecordingResult& result, const std::string& named) {
-  for (const Utterance& utterance : result.utterances) {
-    const std::string& found = utterance.nbest.front().language;
-    if (!found.empty()) return found;
-  }
+  const std::vector<std::string> found = LanguagesOf(result.utterances);
+  if (!found.empty()) return found.front();
   return result.options.language.empty() ? named : result.options.language;
 }
 
@@ -83,7 +82,9 @@ std::string ServerSentEvent(std::string json) {
 }
 
 std::string TranscriptionJson::Finish(const RecordingResult& result) {
-  return JsonText({{"text", TextOf(result)}, {"usage", Usage(result)}}) + '\n';
+  OrderedJson reply = {{"text", TextOf(result)}, {"usage", Usage(result)}};
+  AddOpenAiLanguages(result.utterances, &reply);
+  return JsonText(reply) + '\n';
 }
 
 std::string TranscriptionText::Finish(const RecordingResult& result) {
@@ -136,6 +137,7 @@ std::string TranscriptionEvents::Delta(std::string piece, bool begins_word) {
 
 std::string TranscriptionEvents::Finish(const RecordingResult& result) {
   OrderedJson done = {{"type", "transcript.text.done"}, {"text", TextOf(result)}};
+  AddOpenAiLanguages(result.utterances, &done);
   // The header of the reply was sent before the end of the file was known.
   if (result.announced_ms.has_value()) done["announced_ms"] = Rounded(*result.announced_ms);
   return ServerSentEvent(JsonText(done));

@@ -310,6 +310,20 @@ TEST(DeepgramProtocol, EndpointsAndFinalize) {
   }
 }
 
+TEST(DeepgramProtocol, LanguagesThatWereFound) {
+  const auto protocol = Open({});
+  StartIt(protocol.get());
+  Utterance utterance = EndedTwo(0);
+  utterance.nbest[0].language = "en-US";
+  const std::vector<json> found = Parsed(protocol->OnUpdate(UpdateWith({utterance}, LiveUpdate())));
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0]["channel"]["alternatives"][0]["languages"], json({"en-US"}));
+  const std::vector<json> none =
+      Parsed(protocol->OnUpdate(UpdateWith({EndedTwo(1)}, LiveUpdate())));
+  ASSERT_FALSE(none.empty());
+  EXPECT_FALSE(none[0]["channel"]["alternatives"][0].contains("languages"));
+}
+
 TEST(DeepgramProtocol, EventsOfSpeech) {
   const auto protocol =
       Open({{"interim_results", "true"}, {"vad_events", "true"}, {"utterance_end_ms", "1000"}});

@@ -162,6 +162,8 @@ TEST(TranscriptionFormats, Language) {
   const Fields named = {{"response_format", "verbose_json"}, {"language", "en"}};
   EXPECT_EQ(json::parse(Written(named, utterances)).at("language"), "de");
   EXPECT_EQ(json::parse(Written(named, TwoUtterances())).at("language"), "en");
+  EXPECT_EQ(json::parse(Written({}, utterances)).at("languages"),
+            json::parse(R"([{"code":"de"}])"));
 }
 
 TEST(TranscriptionFormats, VerboseJson) {
