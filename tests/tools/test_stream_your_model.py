@@ -1,0 +1,60 @@
+"""The commands of docs/stream_your_model.md convert a model and decode with it."""
+
+import functools
+import pathlib
+import re
+import shlex
+import sys
+from typing import Dict, List, Tuple
+
+import pytest
+
+from shared_data import need_shared
+from tool_runner import ROOT, SAMPLES, succeed, temporary_folder
+
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "models")]
+from nemo_files import NemoFile  # noqa: E402
+
+from models.convert.command import main as convert  # noqa: E402
+
+# Of each toolkit of the page, a model, and flags for what is special in the small model.
+RECORDED: Dict[str, Tuple[str, List[str]]] = {
+    "WeNet": ("wenet_e_branchformer_causal", []), "NeMo": ("", []),
+    "ESPnet": ("espnet_conformer_utterance_mvn", ["--checkpoint=valid.acc.ave_10best.pth"]),
+    "icefall": ("icefall_reworked_conformer_transducer", ["--num_mel_bins=24"])}
+
+
+@functools.lru_cache(maxsize=None)
+def commands(toolkit: str) -> List[List[str]]:
+    """The four commands of a section, as words."""
+    page = (ROOT / "docs/stream_your_model.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## {toolkit}\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```sh\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1
+    return [shlex.split(line) for line in blocks[0].splitlines()]
+
+
+@functools.lru_cache(maxsize=None)
+def converted(toolkit: str) -> pathlib.Path:
+    """The model file that the first command makes of a small model."""
+    case, flags = RECORDED[toolkit]
+    folder = temporary_folder("stream-your-model-")
+    source = (need_shared(f"family_golden/{case}") if case
+              else NemoFile("conformer_offline").write(folder / "tiny.nemo"))
+    python, program, family, _, *options = commands(toolkit)[0]
+    assert (python, program) == ("python3", "models/convert.py")
+    assert options[-1] == "--output=model.pt"
+    model = folder / "model.pt"
+    assert convert([family, str(source), *options[:-1], *flags, f"--output={model}"]) == 0
+    return model
+
+
+@pytest.mark.parametrize("toolkit", RECORDED)
+def test_decodes(toolkit: str) -> None:
+    program, model, *flags = commands(toolkit)[2]
+    assert (program, model) == ("build/bin/decode_wav", "--model=model.pt")
+    flags.remove("--wav=recording.wav")
+    flags.remove("--partial")
+    lines = succeed("decode_wav", f"--model={converted(toolkit)}",
+                    f"--wav={SAMPLES / 'ked_year.flac'}", *flags).splitlines()
+    assert len(lines) == 1 and lines[0].startswith("ked_year")
