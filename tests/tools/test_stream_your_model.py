@@ -1,4 +1,4 @@
-"""The commands of docs/stream_your_model.md convert a model and decode with it."""
+"""The commands of docs/stream_your_model.md convert a model, check it and decode with it."""
 
 import functools
 import pathlib
@@ -9,6 +9,7 @@ from typing import Dict, List, Tuple
 
 import pytest
 
+from optional_parts import needs_reference
 from shared_data import need_shared
 from tool_runner import ROOT, SAMPLES, succeed, temporary_folder
 
@@ -58,3 +59,13 @@ def test_decodes(toolkit: str) -> None:
     lines = succeed("decode_wav", f"--model={converted(toolkit)}",
                     f"--wav={SAMPLES / 'ked_year.flac'}", *flags).splitlines()
     assert len(lines) == 1 and lines[0].startswith("ked_year")
+
+
+@needs_reference
+@pytest.mark.parametrize("toolkit", RECORDED)
+def test_is_checked(toolkit: str) -> None:
+    assert commands(toolkit)[1] == ["build/bin/verify_streaming", "--model=model.pt",
+                                    "--seconds=30"]
+    report = succeed("verify_streaming", f"--model={converted(toolkit)}", "--seconds=2",
+                     "--precision=float32")
+    assert report.splitlines()[-1] == "passed"
