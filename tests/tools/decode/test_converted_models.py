@@ -153,12 +153,21 @@ def test_hotwords_that_go_on_differently_cost_no_words(nemo, flags, tmp_path):
     assert max(changed) <= 1, dict(zip(phrases, changed))
 
 
-def test_an_offline_model_streams_only_when_asked(nemo):
+def test_an_offline_model_streams_in_windows(nemo):
     wav = f"--wav={need_shared('speech_en') / 'wav' / 'jfk-jfk.wav'}"
-    said = error_line(run("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64"), USAGE)
-    assert "chunk_size is 16, expected -1: this model needs the whole utterance" in said
-    said = error_line(run("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64",
-                          "--dynamic_chunk_convolution"), USAGE)
+    text = succeed("decode_wav", nemo, wav, "--chunk_size=16")
+    assert text == succeed("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=128",
+                           "--right_context=16")
+    assert "ask what you can do for your country" in text
+
+
+def test_an_offline_model_streams_in_chunks_only_when_asked(nemo):
+    wav = f"--wav={need_shared('speech_en') / 'wav' / 'jfk-jfk.wav'}"
+    chunks = ["--chunk_size=16", "--left_context=64", "--right_context=-1"]
+    said = error_line(run("decode_wav", nemo, wav, *chunks), USAGE)
+    assert ("chunk_size is 16, expected -1, or a --right_context of 0 or more: this model needs "
+            "the whole utterance") in said
+    said = error_line(run("decode_wav", nemo, wav, *chunks, "--dynamic_chunk_convolution"), USAGE)
     assert "running, when chosen" in said
     said = error_line(run("decode_wav", nemo, wav, "--dynamic_chunk_convolution"), USAGE)
     assert "dynamic chunk convolution was asked for, but the model still needs the whole" in said

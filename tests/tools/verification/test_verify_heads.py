@@ -26,6 +26,7 @@ NOISE = "--seconds=2"
 TOKENS = "transducer tokens: streams = whole under mask"
 OF_ENCODER = ["whole under chunk mask = TorchScript encode",
               "chunk by chunk = TorchScript encode_chunk"]
+WINDOWS = "windows = whole utterances of their frames"
 PROMPTED = "language prompt = TorchScript"
 PREDICTOR = "state of the predictor = TorchScript"
 JOINT = "predictor and joint network = TorchScript"
@@ -38,10 +39,14 @@ CASES = ["rnnt_lstm1_streaming", "rnnt_lstm2_offline", "tdt_offline", "tdt_strea
 
 def checks_of(model: pathlib.Path) -> List[str]:
     """The rows of a table, in order."""
-    config = ModelConfig.from_json(read_archive(str(model))[1])
+    json = read_archive(str(model))[1]
+    config = ModelConfig.from_json(json)
     decoder = config.attention_decoder
+    script = "forward" if config.ctc else "encode"
     return [*CHECKS[:4], *([TOKENS] if config.transducer else []),
             *(CHECKS[4:] if config.ctc else OF_ENCODER),
+            *([WINDOWS, f"windows = TorchScript {script} of their frames"]
+              if json["streaming"]["chunk_size"] == -1 else []),
             *([PROMPTED] if config.prompt else []),
             *([PREDICTOR, JOINT] if config.transducer else []),
             *([LEFT] if decoder else []), *([RIGHT] if decoder and decoder.right_layers else [])]
