@@ -257,7 +257,9 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   const ModelOptions options = WithPrecision(given, file);
   ModelConfig config = WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
-  if (config.streaming.chunk_size == -1) {
+  // A window has no statistics of the stream so far.
+  const bool is_running = config.encoder.normalization == Normalization::kRunning;
+  if (config.streaming.chunk_size == -1 && !is_running) {
     const FrameGeometry& geometry = frame_extractor->geometry();
     const double frame_ms = 1000.0 * geometry.shift / geometry.sample_frequency;
     const int64_t rate = SubsamplingGeometry(config.encoder.subsampling).rate();

@@ -176,6 +176,12 @@ namespace {
 void CheckWindow(const StreamingConfig& streaming, const StreamingSetting& setting) {
   const std::string given =
       OptionName("right_context") + " is " + std::to_string(setting.right_context);
+  if (!streaming.window && streaming.chunk_size == -1) {
+    throw OptionError(given +
+                      ", expected none (-1): this model normalises its features by all "
+                      "frames of the stream so far (normalization running), which a "
+                      "window does not have");
+  }
   if (!streaming.window) {
     throw OptionError(given + ", expected none (-1): this model streams in chunks, such as " +
                       StreamingSetting{streaming.chunk_size, streaming.left_context}.Name() +

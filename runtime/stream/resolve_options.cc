@@ -81,7 +81,8 @@ void CheckRescoring(const Model& model, const RescoringOptions& rescoring) {
 StreamOptions LiveOptions(const Model& model, StreamOptions options) {
   constexpr int64_t kDefault = StreamOptions::kModelDefault;
   const std::optional<StreamingSetting>& window = model.streaming().window;
-  if (window && options.chunk_size == kDefault && options.right_context == kDefault) {
+  if (window && options.chunk_size == kDefault && options.right_context == kDefault &&
+      options.left_context != StreamOptions::kUnlimited) {
     options.chunk_size = window->chunk_size;
     options.right_context = window->right_context;
   }

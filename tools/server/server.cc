@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "platform/process.h"
+#include "runtime/model/model_parts.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/control/admin_port.h"
@@ -255,9 +256,19 @@ class Server {
       if (defaults.right_context != StreamOptions::kNone) left_context = defaults.left_context;
       chosen.right_context = defaults.right_context;
     }
+    const ModelConfig& model = recognizer_.model()->parts().config;
+    if (is_whole && model.streaming.window && model.encoder.NeedsWholeUtterance() != nullptr) {
+      // Of clients that ask for a chunk_size: CompleteOptions checks them.
+      if (left_context == StreamOptions::kModelDefault) {
+        left_context = model.streaming.window->left_context;
+      }
+      if (chosen.right_context == StreamOptions::kModelDefault) {
+        chosen.right_context = model.streaming.window->right_context;
+      }
+    }
     chosen.chunk_size = defaults.chunk_size;
     chosen.sample_rate_hz = defaults.sample_rate_hz;
-    defaults_ = defaults;
+    defaults_ = Defaults();  // throws for a window that is too large beside its chunk
   }
 
   void LogDefaults() const {

@@ -76,6 +76,28 @@ def test_refusals(options, message, server):
         assert error["code"] == "bad_option" and message in error["message"]
 
 
+def test_a_server_of_small_chunks_in_large_windows_does_not_start(model):
+    done = run("stream_server", f"--model={model}", "--port=0", "--chunk_size=4")
+    assert "chunk_size is 4, expected more with left_context" in error_line(done, USAGE)
+
+
+def test_a_server_of_whole_utterances_limits_windows(model):
+    with Server("--chunk_size=-1", model=model) as server:
+        with server.open() as socket:
+            assert speak(socket, LONGEST) == decoded(model)
+        with server.open() as socket:
+            assert sizes(start(socket, chunk_size=16)) == [16, 128, 16]
+        with server.open() as socket:
+            socket.send_json(type="start", version=1, chunk_size=1)
+            error = socket.receive_until("error")
+            assert "a window computes at most 32 times its chunk" in error["message"]
+
+
+def test_an_unlimited_left_context_is_that_of_a_whole_utterance(model):
+    with Server("--left_context=-1", model=model) as server, server.open() as socket:
+        assert speak(socket, LONGEST) == decoded(model)
+
+
 def test_whole_utterances_where_the_server_permits_them(model):
     with Server("--max_chunk_size=-1", model=model) as server, server.open() as socket:
         assert speak(socket, LONGEST, chunk_size=-1) == decoded(model)
