@@ -30,7 +30,8 @@ enum class Normalization {
   kRunning,     // by mean and deviation over the stream up to the chunk's last frame
 };
 
-// What kUtterance and kRunning divide x - mean by, of N frames. e: normalization_epsilon.
+// The divisor of x - mean, with kUtterance and kRunning. s: the deviation over the N frames. e:
+// normalization_epsilon.
 enum class FeatureDeviation {
   kUnbiased,  // s + e, s with N - 1 (NeMo's per_feature)
   kBiased,    // max(s, e), s with N (ESPnet's utterance_mvn with norm_vars)

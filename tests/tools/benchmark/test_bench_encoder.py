@@ -1,6 +1,7 @@
 """bench_encoder as a user runs it: its table, files and errors. Times are not checked."""
 
 import csv
+import itertools
 import json
 import pathlib
 import re
@@ -193,10 +194,10 @@ def test_the_whole_benchmark(tmp_path):
                      page_section(page, "One stream on several threads"))
     if (BIN / "bench_operations").exists():  # where Google Benchmark is installed
         floors = page_section(page, "Distance from the floor")
-        for precision in ("float32", "bfloat16", "int8"):
-            for streams in (1, 16):
-                assert re.search(rf"^\| {precision} \| {streams}( \| \S+ / \S+ \(.*?\)){{7}} "
-                                 r"\|$", floors, re.M)
+        for layers, precision, streams in itertools.product(
+                ("Conformer", "E-Branchformer"), ("float32", "bfloat16", "int8"), (1, 16)):
+            assert re.search(rf"^\| {layers} \| {precision} \| {streams}"
+                             r"( \| \S+ / \S+ \(.*?\)){7} \|$", floors, re.M)
         assert re.search(r"^\| fbank \| [\d.]+ \|$", page_section(page, "Features"), re.M)
     if "avx2" in page_section(page, "Machine"):
         sets = page_section(page, "Other instruction sets")
