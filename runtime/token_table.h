@@ -22,7 +22,7 @@ struct TextEnd {
   std::string bytes;         // of a character that is not complete, not in the text
 };
 
-// What becomes of the bytes at the end of a text that are no complete character.
+// Treatment of bytes at the end of a text that are no complete character.
 enum class UnfinishedCharacter {
   kReplace,  // U+FFFD for each byte: nothing follows
   kLeaveOut  // the next tokens may complete it

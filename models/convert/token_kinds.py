@@ -1,4 +1,4 @@
-"""Which tokens stand for something else than their names: what the model file says of them."""
+"""Kinds of special tokens, as a model file lists them."""
 
 import dataclasses
 import re
