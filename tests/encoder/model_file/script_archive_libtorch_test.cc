@@ -1,5 +1,6 @@
 // The reader of TorchScript archives gives what LibTorch gives, to the bit.
 #include <ATen/TensorOperators.h>
+#include <ATen/native/quantized/PackedParams.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
@@ -56,6 +57,15 @@ std::map<std::string, at::Tensor> ReadWithLibTorch(const std::string& path) {
   std::map<std::string, at::Tensor> tensors;
   for (const auto& named : module.named_parameters()) tensors[named.name] = named.value;
   for (const auto& named : module.named_buffers()) tensors[named.name] = named.value;
+  for (const auto& named : module.named_modules()) {  // of a quantised layer: its packed weights
+    if (!named.value.hasattr("_packed_params")) continue;
+    const c10::IValue packed = named.value.attr("_packed_params");
+    if (!packed.isCustomClass()) continue;
+    const auto [weight, bias] = packed.toCustomClass<LinearPackedParamsBase>()->unpack();
+    const std::string layer = named.name.substr(0, named.name.rfind('.') + 1);
+    tensors[layer + "weight"] = weight.dequantize();
+    if (bias) tensors[layer + "bias"] = *bias;
+  }
   return tensors;
 }
 
