@@ -254,8 +254,9 @@ void RegisterAll() {
   for (const auto& [prefix, encoder] : encoders) {
     for (const auto& [precision, type] : types) {
       for (const int64_t num_streams : {1, 16}) {
-        const std::string name =
-            prefix + "whole_step/cpu/" + precision + "/" + std::to_string(num_streams);
+        std::string name = prefix;
+        name.append("whole_step/cpu/").append(precision).append("/");
+        name.append(std::to_string(num_streams));
         benchmark::RegisterBenchmark(name.c_str(),
                                      [encoder = encoder, type = type, precision = precision,
                                       num_streams](benchmark::State& state) {

@@ -12,7 +12,7 @@ namespace {
 // Encoder frames convolved at a time: their patches stay in the caches.
 constexpr int64_t kBlockFrames = 8;
 // Rows of the last layer at a time, of any number of segments.
-constexpr int64_t kBlockRows = 64;
+constexpr int64_t kConvolvedRows = 64;
 
 // (channels, 1, k, k) -> (k * k, channels)
 std::vector<float> TapsFirst(const Tensor& weight) {
@@ -78,7 +78,7 @@ Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig&
 
 void Subsampling::Forward(const std::vector<Segment>& segments, Rows x) const {
   kernels::Scratch scratch;
-  auto* rows = scratch.Take<float>(kBlockRows * row_dim_);
+  auto* rows = scratch.Take<float>(kConvolvedRows * row_dim_);
   int64_t filled = 0, done = 0;
   const auto flush = [&] {
     kernels::Scratch pieces;
@@ -92,11 +92,11 @@ void Subsampling::Forward(const std::vector<Segment>& segments, Rows x) const {
   for (const Segment& segment : segments) {
     for (int64_t begin = segment.frames.begin; begin < segment.frames.end;) {
       const int64_t end =
-          std::min({segment.frames.end, begin + kBlockFrames, begin + kBlockRows - filled});
+          std::min({segment.frames.end, begin + kBlockFrames, begin + kConvolvedRows - filled});
       Convolve(segment, {begin, end}, rows + filled * row_dim_);
       filled += end - begin;
       begin = end;
-      if (filled == kBlockRows) flush();
+      if (filled == kConvolvedRows) flush();
     }
   }
   if (filled > 0) flush();

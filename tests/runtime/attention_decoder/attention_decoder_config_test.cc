@@ -74,7 +74,7 @@ TEST(AttentionDecoderConfigTest, ValuesAreChecked) {
       {"feed_forward_dim", {0, "an integer from 1 to 1048576"}},
       {"left_layers", {0, "an integer from 1 to 1024"}},
       {"right_layers", {-1, "an integer from 0 to 1024"}},
-      {"activation", {"tanh", "one of \"gelu\", \"relu\", \"swish\""}},
+      {"activation", {"tanh", "one of \"double_swish\", \"gelu\", \"relu\", \"swish\""}},
       {"layer_norm_eps", {0, "a number between 0 and 1"}},
       {"sos_id", {30, "an integer from 0 to 29"}},
       {"eos_id", {-1, "an integer from 0 to 29"}}};

@@ -78,7 +78,7 @@ def test_refusals(options, message, server):
 
 def test_a_server_of_small_chunks_in_large_windows_does_not_start(model):
     done = run("stream_server", f"--model={model}", "--port=0", "--chunk_size=4")
-    assert "chunk_size is 4, expected more with left_context" in error_line(done, USAGE)
+    assert "--chunk_size is 4, expected more with --left_context=128" in error_line(done, USAGE)
 
 
 def test_a_server_of_whole_utterances_limits_windows(model):

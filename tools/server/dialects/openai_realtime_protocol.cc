@@ -360,8 +360,7 @@ void OpenAiRealtimeProtocol::CommitItem(const Utterance& utterance, double end_m
   OrderedJson completed = {
       {"item_id", id}, {"content_index", 0}, {"transcript", transcript}, {"usage", usage}};
   AddOpenAiLanguages({utterance}, &completed);
-  texts->push_back(
-      Event("conversation.item.input_audio_transcription.completed", std::move(completed)));
+  texts->push_back(Event("conversation.item.input_audio_transcription.completed", completed));
   last_item_id_ = id;
 }
 
