@@ -72,7 +72,7 @@ void AddDepthwise(const EncoderConfig& config, int64_t chunk_size, PartCounts* o
     const BranchesConfig& branches = *config.branches;
     const int64_t products = branches.cgmlp_kernel_size * branches.gate_dim() +
                              int64_t{2} * branches.merge_kernel_size * config.model_dim;
-    (*operations)[kConvolutionPart] += 2 * config.num_layers * chunk_size * products;
+    (*operations)[kConvolutionPart] += int64_t{2} * config.num_layers * chunk_size * products;
   }
 }
 
