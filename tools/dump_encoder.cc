@@ -154,6 +154,11 @@ int Run(Console* console) {
         "--caches is set, but the model is a Branchformer, whose caches have rows of several "
         "sizes; expected a Conformer or Transformer");
   }
+  if (!FLAGS_caches.empty() && options.right_context != StreamOptions::kNone) {
+    throw std::invalid_argument(
+        "--caches is set with --right_context=" + std::to_string(options.right_context) +
+        ", but windows have no caches; expected one of them");
+  }
   const NpyType type = model->parts().encoder.data_type() == DataType::kFloat64 ? NpyType::kFloat64
                                                                                 : NpyType::kFloat32;
   NpyWriter writer(FLAGS_output,

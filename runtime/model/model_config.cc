@@ -92,15 +92,19 @@ SpecialToken ParseSpecialToken(int64_t version, int vocab_size, JsonSection* sec
 }
 
 // Reads `special_tokens` and `vocabularies`. The vocabulary is read.
-TokenKinds ParseTokenKinds(int64_t version, int vocab_size, JsonSection* top) {
+TokenKinds ParseTokenKinds(int64_t version, const VocabularyConfig& vocabulary, JsonSection* top) {
   TokenKinds kinds;
   std::set<int32_t> ids;
   for (JsonSection& section : top->Sections("special_tokens")) {
-    kinds.special.push_back(ParseSpecialToken(version, vocab_size, &section));
+    kinds.special.push_back(ParseSpecialToken(version, vocabulary.vocab_size, &section));
+    const SpecialToken& token = kinds.special.back();
+    if (token.id == vocabulary.blank_id && token.kind != TokenKind::kHidden) {
+      section.Fail("id", "another id than that of the blank, which stands for nothing");
+    }
     if (!ids.insert(kinds.special.back().id).second) section.Fail("id", "every id once");
   }
   if (version == kSpecialTokensVersion) return kinds;
-  int rest = vocab_size;
+  int rest = vocabulary.vocab_size;
   for (JsonSection& section : top->Sections("vocabularies")) {
     const std::string language = ParseLanguage(&section);
     const int size = static_cast<int>(section.Integer("size", 1, rest));
@@ -244,7 +248,7 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
     }
   }
   if (version >= kSpecialTokensVersion) {
-    config.token_kinds = ParseTokenKinds(version, config.vocabulary.vocab_size, &top);
+    config.token_kinds = ParseTokenKinds(version, config.vocabulary, &top);
   }
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();

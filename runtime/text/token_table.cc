@@ -281,7 +281,9 @@ std::string TokenTable::LanguageOf(const std::vector<int32_t>& ids) const {
   std::map<std::string, int> counts;
   for (const int32_t id : ids) {
     const std::string& of_token = LanguageOfToken(id);
-    if (!of_token.empty() && ++counts[of_token] >= counts[language]) language = of_token;
+    if (of_token.empty()) continue;
+    const int count = ++counts[of_token];
+    if (count >= counts[language]) language = of_token;
   }
   return language;
 }

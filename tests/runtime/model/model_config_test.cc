@@ -248,7 +248,7 @@ json ConfigOfVersion5() {
   json config = ConfigOfVersion4();
   config["format_version"] = 5;
   config["special_tokens"] = json::parse(R"([{"id": 16, "kind": "hidden"},
-      {"id": 2, "kind": "language", "language": "en-US"}, {"id": 3, "kind": "end"},
+      {"id": 2, "kind": "language", "language": "en-US"}, {"id": 5, "kind": "end"},
       {"id": 4, "kind": "byte"}])");
   config["vocabularies"] = json::parse(R"([{"language": "en", "size": 7},
                                            {"language": "es", "size": 9}])");
@@ -269,6 +269,8 @@ TEST(ModelConfigTest, KindsOfTokens) {
   const auto refusal = [](const char* field, const json& value) {
     return ParseError(With(ConfigOfVersion5(), json::json_pointer(field), value));
   };
+  EXPECT_TRUE(Contains(refusal("/special_tokens/3/id", 3),
+                       "special_tokens.3.id is 3, expected another id than that of the blank"));
   EXPECT_TRUE(Contains(refusal("/special_tokens/0/kind", "tag"),
                        "m.pt: special_tokens.0.kind is \"tag\", expected one of \"byte\""));
   EXPECT_TRUE(Contains(refusal("/special_tokens/0/kind", "language"),

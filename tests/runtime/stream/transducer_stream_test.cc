@@ -264,6 +264,12 @@ std::vector<std::pair<int32_t, int64_t>> TextTokens(const std::vector<Utterance>
   return tokens;
 }
 
+std::vector<int32_t> TokenIds(const Utterance& utterance) {
+  std::vector<int32_t> ids;
+  for (const Token& token : utterance.nbest.front().tokens) ids.push_back(token.id);
+  return ids;
+}
+
 // With endpoints, every utterance but the last one ends with its only end token. Where no other
 // rule holds, greedy search finds the same text as without endpoints.
 TEST(TransducerStreamTest, EndTokensEndUtterances) {
@@ -318,6 +324,24 @@ TEST(TransducerStreamTest, SpecialTokensAreShown) {
   EXPECT_EQ(hidden.text.find("<EOU>"), std::string::npos);
   EXPECT_NE(shown.text.find("<EOU>"), std::string::npos);
   EXPECT_GT(shown.words.size(), hidden.words.size());
+}
+
+// Utterances without other text are empty, whether their tokens are shown or not.
+TEST(TransducerStreamTest, ShownTokensEndNoOtherUtterances) {
+  const std::shared_ptr<const Model> model = ModelWith(Heads::kKinds);
+  for (const int seed : {3, 4, 5}) {
+    const std::vector<float> samples = NoiseOfChangingLevel(20 * kRate, seed);
+    StreamOptions options = AllOptions(*model).front();
+    options.endpoints.enabled = true;
+    const std::vector<Utterance> hidden = UtterancesOf(samples, options, model);
+    options.show_special_tokens = true;
+    const std::vector<Utterance> shown = UtterancesOf(samples, options, model);
+    ASSERT_EQ(shown.size(), hidden.size());
+    for (size_t i = 0; i < shown.size(); ++i) {
+      EXPECT_EQ(shown[i].end, hidden[i].end);
+      EXPECT_EQ(TokenIds(shown[i]), TokenIds(hidden[i]));
+    }
+  }
 }
 
 // The tokens of `handed_out` as the search has them.

@@ -181,6 +181,12 @@ def test_caches(tmp_path, features):
     done = run("dump_encoder", f"--model={model}", f"--features={tmp_path / 'z.npy'}",
                f"--output={tmp_path / 'y.npy'}", f"--caches={caches}")
     assert "--caches is set, but the model is a Branchformer" in error_line(done, done.returncode)
+    model = ROOT / "tests/golden/encoder/variants/utterance_mean.pt"
+    done = run("dump_encoder", f"--model={model}", f"--features={tmp_path / 'z.npy'}",
+               f"--output={tmp_path / 'y.npy'}", "--chunk_size=4", "--right_context=2",
+               f"--caches={caches}")
+    assert ("--caches is set with --right_context=2, but windows have no caches"
+            in error_line(done, done.returncode))
 
 
 @pytest.mark.parametrize("tool", ["dump_features", "dump_encoder"])
