@@ -42,8 +42,8 @@ std::vector<StreamOption> MakeStreamTable() {
       {"right_context", FIELD(stream.right_context), &C::right_context, 0, kMostFrames,
        {{S::kNone, "none"}, of_model}, "encoder frames",
        "Of an offline model: frames after a chunk, with which it is computed anew in a window "
-       "(docs/accuracy.md). Default: 0.64 s of audio for live audio and with a chunk_size; none "
-       "for whole recordings.",
+       "(docs/models.md). Default: 0.64 s of audio in live streams and with a chunk_size; none in "
+       "other streams and in decode_wav.",
        kNothing, everybody, "", "max_right_context"},
       {"sample_rate_hz", FIELD(stream.sample_rate_hz), &C::sample_rate_hz, S::kMinRate, S::kMaxRate,
        {{S::kModelRate, "the model's rate"}}, "Hz", "Rate of the samples.", kNothing,
