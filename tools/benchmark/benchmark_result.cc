@@ -1,5 +1,6 @@
 #include "tools/benchmark/benchmark_result.h"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -29,11 +30,12 @@ std::string Join(const std::vector<std::string>& words) {
 }
 
 std::string Row(const std::vector<std::string>& cells) {
-  constexpr int kWidths[] = {9, 7, 5, 5, 7, 9, 9, 9, 8, 8, 8, 8, 6, 9, 7};
+  constexpr std::array<int, 16> kWidths = {9, 7, 5, 5, 5, 7, 9, 9, 9, 8, 8, 8, 8, 6, 9, 7};
   std::string row;
   for (size_t i = 0; i < cells.size(); ++i) {
     char cell[64];
-    std::snprintf(cell, sizeof(cell), "%*s", i == 0 ? -kWidths[i] : kWidths[i], cells[i].c_str());
+    const int width = kWidths.at(i);
+    std::snprintf(cell, sizeof(cell), "%*s", i == 0 ? -width : width, cells[i].c_str());
     row += (i == 0 ? "" : " ") + std::string(cell);
   }
   return row + "\n";
