@@ -26,7 +26,7 @@ const TokenTable& TextTokens(const Model& model, const StreamOptions& options) {
 }
 
 HeadDecoding::HeadDecoding(const Model& model, const StreamOptions& options)
-    : text_tokens_(&TextTokens(model, options)),
+    : tokens_(&model.tokens()),
       search_(MakeSearch(model, options.search)),
       num_rescored_(options.search.rescoring.enabled ? options.search.beam_size : 0),
       rows_(model.parts().encoder.data_type(), model.parts().config.encoder.model_dim) {}
@@ -48,7 +48,7 @@ std::vector<TokenSequence> HeadDecoding::BestSequences(int n) const {
 std::string HeadDecoding::TextOf(const std::vector<TokenSpan>& tokens) const {
   std::vector<int32_t> ids;
   for (const TokenSpan& token : tokens) ids.push_back(token.id);
-  return text_tokens_->Text(ids);
+  return tokens_->Text(ids);
 }
 
 std::vector<TokenSequence> HeadDecoding::Finish(int nbest) {

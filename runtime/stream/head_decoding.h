@@ -59,8 +59,9 @@ class HeadDecoding {
   CtcSearch& ctc() { return *std::get<SearchValue<CtcSearch>>(search_); }
   TransducerSearch& transducer() { return *std::get<SearchValue<TransducerSearch>>(search_); }
 
-  // The best sequences, at most `n`, no two with the same text.
+  // The best sequences, at most `n`, no two with the same TextOf.
   std::vector<TokenSequence> BestSequences(int n) const;
+  // Without special tokens, also where the stream's texts show them.
   std::string TextOf(const std::vector<TokenSpan>& tokens) const;
 
   // Ends the utterance. Returns its best sequences: at least `nbest` if there are as many, with
@@ -97,7 +98,7 @@ class HeadDecoding {
   bool RowsAreConsistent(int64_t end_frame) const;
 
  private:
-  const TokenTable* text_tokens_;
+  const TokenTable* tokens_;
   std::variant<SearchValue<CtcSearch>, SearchValue<TransducerSearch>> search_;
   // The most sequences of an utterance that are rescored, unless the caller asks for more; 0: no
   // rescoring.

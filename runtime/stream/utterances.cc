@@ -16,13 +16,6 @@ bool EndsByItself(UtteranceEnd end) {
   return end == UtteranceEnd::kEndpoint || end == UtteranceEnd::kEndToken;
 }
 
-// Special tokens are no text, also where an option shows them.
-bool HasText(const TokenTable& tokens, const std::vector<TokenSpan>& spans) {
-  std::vector<int32_t> ids;
-  for (const TokenSpan& span : spans) ids.push_back(span.id);
-  return !tokens.Text(ids).empty();
-}
-
 }  // namespace
 
 Utterances::Utterances(const Model& model, const StreamOptions& options)
@@ -75,7 +68,7 @@ void Utterances::EndLast(HeadDecoding* head) {
 
 bool Utterances::End(UtteranceEnd end, HeadDecoding* head) {
   std::vector<TokenSequence> nbest = head->Finish(nbest_);
-  if (EndsByItself(end) && !HasText(model_->tokens(), nbest.front().tokens)) return false;
+  if (EndsByItself(end) && head->TextOf(nbest.front().tokens).empty()) return false;
   const Search& search = head->search();
   // Frames after the last token of an utterance may be searched again.
   last_end_frame_ = std::max(last_end_frame_, search.num_frames());

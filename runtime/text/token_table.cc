@@ -272,7 +272,8 @@ const std::string& TokenTable::LanguageOfToken(int32_t id) const {
   static const std::string kNone;
   const auto tag = tags_.find(id);
   if (tag != tags_.end()) return tag->second;
-  const std::optional<int> vocabulary = IsText(id) ? VocabularyOf(id) : std::nullopt;
+  const bool is_special = kinds_[Index(id)].value_or(TokenKind::kByte) != TokenKind::kByte;
+  const std::optional<int> vocabulary = IsText(id) && !is_special ? VocabularyOf(id) : std::nullopt;
   return vocabulary ? vocabulary_languages_[static_cast<size_t>(*vocabulary)] : kNone;
 }
 

@@ -135,6 +135,7 @@ class Session {
     Require(!has_started_, "one start");
     has_started_ = true;
     server::SessionInfo info;
+    info.text_tokens = &Units();
     info.options.sample_rate_hz = rate_hz == 0 ? 16000 : rate_hz;
     RequireValid(protocol_->OnReady(info));
     RequireValid(protocol_->OnUtterances({UtteranceOf("two", 0, {})}));

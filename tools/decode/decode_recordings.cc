@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/stream/head_decoding.h"
 #include "tools/cli/run_in_threads.h"
 #include "tools/decode/ordered_output.h"
 #include "tools/decode/result_sink.h"
@@ -61,7 +62,8 @@ LatencyHistogram DecodeRecordings(const std::shared_ptr<const Model>& model,
                                   const FinishedResults& finished, const DecodeOptions& options,
                                   Progress* progress, Console* console) {
   const auto decode = [&](const std::vector<Recording>& some, ResultSink* sink) {
-    ResultReporter reporter(model->tokens(), some, options.report, sink, progress, console);
+    ResultReporter reporter(TextTokens(*model, options.batch.stream), some, options.report, sink,
+                            progress, console);
     return DecodeInThreads(model, some, options, &reporter);
   };
   std::vector<Recording> gaps;

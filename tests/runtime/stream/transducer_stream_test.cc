@@ -264,9 +264,9 @@ std::vector<std::pair<int32_t, int64_t>> TextTokens(const std::vector<Utterance>
   return tokens;
 }
 
-std::vector<int32_t> TokenIds(const Utterance& utterance) {
+std::vector<int32_t> TokenIds(const Hypothesis& hypothesis) {
   std::vector<int32_t> ids;
-  for (const Token& token : utterance.nbest.front().tokens) ids.push_back(token.id);
+  for (const Token& token : hypothesis.tokens) ids.push_back(token.id);
   return ids;
 }
 
@@ -326,12 +326,13 @@ TEST(TransducerStreamTest, SpecialTokensAreShown) {
   EXPECT_GT(shown.words.size(), hidden.words.size());
 }
 
-// Utterances without other text are empty, whether their tokens are shown or not.
-TEST(TransducerStreamTest, ShownTokensEndNoOtherUtterances) {
+// Utterances without other text are empty, and hypotheses without other texts equal, whether their
+// tokens are shown or not.
+TEST(TransducerStreamTest, ShownTokensChangeNoOtherResult) {
   const std::shared_ptr<const Model> model = ModelWith(Heads::kKinds);
-  for (const int seed : {3, 4, 5}) {
-    const std::vector<float> samples = NoiseOfChangingLevel(20 * kRate, seed);
-    StreamOptions options = AllOptions(*model).front();
+  const std::vector<float> samples = NoiseOfChangingLevel(20 * kRate, 4);
+  for (StreamOptions options : AllOptions(*model)) {
+    SCOPED_TRACE(DescribeSearch(options));
     options.endpoints.enabled = true;
     const std::vector<Utterance> hidden = UtterancesOf(samples, options, model);
     options.show_special_tokens = true;
@@ -339,7 +340,12 @@ TEST(TransducerStreamTest, ShownTokensEndNoOtherUtterances) {
     ASSERT_EQ(shown.size(), hidden.size());
     for (size_t i = 0; i < shown.size(); ++i) {
       EXPECT_EQ(shown[i].end, hidden[i].end);
-      EXPECT_EQ(TokenIds(shown[i]), TokenIds(hidden[i]));
+      ASSERT_EQ(shown[i].nbest.size(), hidden[i].nbest.size());
+      for (size_t k = 0; k < shown[i].nbest.size(); ++k) {
+        EXPECT_EQ(TokenIds(shown[i].nbest[k]), TokenIds(hidden[i].nbest[k]));
+        EXPECT_EQ(shown[i].nbest[k].score, hidden[i].nbest[k].score);
+        EXPECT_EQ(shown[i].nbest[k].language, hidden[i].nbest[k].language);
+      }
     }
   }
 }

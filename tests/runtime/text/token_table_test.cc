@@ -200,6 +200,7 @@ TEST(TokenTableTest, LanguageOfTokens) {
   const TokenTable table(units, 6, 5, "units.txt", kinds);
   EXPECT_EQ(table.LanguageOf({}), "");
   EXPECT_EQ(table.LanguageOf({0, 0}), "");  // no text
+  EXPECT_EQ(table.WithSpecialTokens().LanguageOf({0, 0, 4, 1, 1}), "en");
   EXPECT_EQ(table.LanguageOf({1, 2, 3}), "es");
   EXPECT_EQ(table.LanguageOf({1, 1, 2}), "en");
   EXPECT_EQ(table.LanguageOf({2, 1}), "en");

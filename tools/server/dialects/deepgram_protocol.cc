@@ -31,6 +31,7 @@ bool DeepgramProtocol::IsFor(const Opening& opening) {
 
 DeepgramProtocol::DeepgramProtocol(const Opening& opening, const TokenTable& tokens)
     : tokens_(tokens),
+      text_tokens_(&tokens),
       request_id_(opening.session_id),
       subprotocol_(ChosenSubprotocol(opening.subprotocols)),
       options_(ReadDeepgramQuery(opening.query)),
@@ -142,6 +143,7 @@ std::vector<ClientRequest> DeepgramProtocol::ReadEnd(std::vector<float> samples)
 }
 
 std::vector<std::string> DeepgramProtocol::OnReady(const SessionInfo& info) {
+  text_tokens_ = info.text_tokens;
   model_name_ = info.model_name;
   sample_rate_hz_ = info.options.sample_rate_hz;
   silence_ms_ = info.options.endpoints.rules[EndpointOptions::kSilence].min_silence_s * 1000;
@@ -191,7 +193,8 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
 
 void DeepgramProtocol::AppendRunning(std::vector<std::string>* texts) {
   const bool has_results = !texts->empty();
-  const std::vector<Word> words = tokens_.Words(merged_.tokens, UnfinishedCharacter::kLeaveOut);
+  const std::vector<Word> words =
+      text_tokens_->Words(merged_.tokens, UnfinishedCharacter::kLeaveOut);
   AppendUtteranceEnd(words.empty() ? merged_.audio_ms : words.front().start_ms, texts);
   if (!words.empty()) AppendSpeechStarted(words.front().start_ms, texts);
   if (!options_.interim_results || (has_results && words.empty())) return;

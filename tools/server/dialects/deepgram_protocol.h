@@ -65,6 +65,7 @@ class DeepgramProtocol : public Protocol {
   void AppendSpeechStarted(double start_ms, std::vector<std::string>* texts);
 
   const TokenTable& tokens_;
+  const TokenTable* text_tokens_;  // from OnReady on SessionInfo::text_tokens
   const std::string request_id_;
   std::string subprotocol_;
   DeepgramOptions options_;

@@ -85,7 +85,10 @@ std::vector<ClientRequest> SherpaProtocol::ReadMore(std::string_view rest) {
   return Read({/*is_text=*/false, rest});
 }
 
-std::vector<std::string> SherpaProtocol::OnReady(const SessionInfo& /*info*/) { return {}; }
+std::vector<std::string> SherpaProtocol::OnReady(const SessionInfo& info) {
+  text_tokens_ = info.text_tokens;
+  return {};
+}
 
 std::vector<std::string> SherpaProtocol::OnUpdate(const LiveUpdate& update) {
   const bool has_final = update.is_final && update.error.empty();
@@ -118,13 +121,14 @@ std::string SherpaProtocol::Ended(const Utterance& utterance, bool is_eof) {
   const Segment segment{utterance.index, segment_start_ms_, /*is_final=*/true, is_eof};
   segment_start_ms_ = utterance.searched_ms;
   const Hypothesis& best = utterance.nbest.front();
-  return Result(best.text, best.tokens, segment, tokens_);
+  return Result(best.text, best.tokens, segment, *text_tokens_);
 }
 
 std::string SherpaProtocol::Running() const {
   const Segment segment{merged_.utterance_index, segment_start_ms_, /*is_final=*/false,
                         /*is_eof=*/false};
-  return Result(merged_.stable_text + merged_.tentative_text, merged_.tokens, segment, tokens_);
+  return Result(merged_.stable_text + merged_.tentative_text, merged_.tokens, segment,
+                *text_tokens_);
 }
 
 // The protocol has no message for errors. The error is a result with an additional field, which

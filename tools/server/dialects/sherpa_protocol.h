@@ -18,8 +18,8 @@ class SherpaProtocol : public Protocol {
   // The first message is binary, or the text "Done" after no audio at all.
   static bool Recognizes(const ClientMessage& first, const nlohmann::json& json);
 
-  // `tokens` must outlive the protocol.
-  explicit SherpaProtocol(const TokenTable& tokens) : tokens_(tokens) {}
+  // `tokens`, the model's, must outlive the protocol.
+  explicit SherpaProtocol(const TokenTable& tokens) : text_tokens_(&tokens) {}
 
   const char* name() const override { return "sherpa"; }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
@@ -32,7 +32,7 @@ class SherpaProtocol : public Protocol {
   std::string Ended(const Utterance& utterance, bool is_eof);
   std::string Running() const;
 
-  const TokenTable& tokens_;
+  const TokenTable* text_tokens_;  // from OnReady on SessionInfo::text_tokens
   bool has_started_ = false;
   bool is_over_ = false;
   RawSampleDecoder decoder_{SampleEncoding::kFloat32};

@@ -108,7 +108,8 @@ using ClientRequest =
 struct SessionInfo {
   std::string session_id;
   std::string model_name;
-  StreamOptions options;  // resolved: no kModelDefault, the real sample rate
+  StreamOptions options;                    // resolved: no kModelDefault, the real sample rate
+  const TokenTable* text_tokens = nullptr;  // of the stream's texts; outlives the protocol
   double encoder_frame_ms = 0;
   // The number of samples that a resumed stream has received, from the start of the audio. -1 for a
   // new stream.

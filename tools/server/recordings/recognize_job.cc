@@ -12,6 +12,7 @@
 
 #include "frontend/audio_source.h"
 #include "runtime/model.h"
+#include "runtime/stream/head_decoding.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/resources/rated_log.h"
@@ -139,7 +140,8 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (is_done_) return;
     Guard([this] {
       receiver_.on_result({all_->utterances, stream_->options(),
-                           services_.recognizer->model()->tokens(), audio_ms_, announced_ms_});
+                           TextTokens(*services_.recognizer->model(), stream_->options()),
+                           audio_ms_, announced_ms_});
       is_done_ = true;
     });
   }

@@ -29,9 +29,9 @@ struct Recording {
 struct RecordingResult {
   const std::vector<Utterance>& utterances;  // all, at least one
   const StreamOptions& options;              // resolved
-  const TokenTable& tokens;
-  double audio_ms = 0;                 // of the whole recording
-  std::optional<double> announced_ms;  // by the header of a recording that ends earlier
+  const TokenTable& tokens;                  // of the texts
+  double audio_ms = 0;                       // of the whole recording
+  std::optional<double> announced_ms;        // by the header of a recording that ends earlier
 };
 
 }  // namespace runnel::server

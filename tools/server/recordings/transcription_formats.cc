@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "tools/cli/decimal.h"
+#include "tools/decode/formats/result_formatter.h"
 #include "tools/json/json_text.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/openai_messages.h"
@@ -102,15 +104,16 @@ std::string TranscriptionVerbose::Finish(const RecordingResult& result) {
   return body + '\n';
 }
 
-TranscriptionCaptions::TranscriptionCaptions(OutputFormat format, const TokenTable& tokens)
-    : content_type_(format == OutputFormat::kVtt ? "text/vtt; charset=utf-8"
-                                                 : "text/plain; charset=utf-8"),
-      formatter_(MakeFormatter(format, /*id=*/"", /*nbest=*/1, tokens)) {}
+std::string TranscriptionCaptions::content_type() const {
+  return format_ == OutputFormat::kVtt ? "text/vtt; charset=utf-8" : "text/plain; charset=utf-8";
+}
 
 std::string TranscriptionCaptions::Finish(const RecordingResult& result) {
+  const std::unique_ptr<ResultFormatter> formatter =
+      MakeFormatter(format_, /*id=*/"", /*nbest=*/1, result.tokens);
   std::string captions;
-  for (const Utterance& utterance : result.utterances) captions += formatter_->Add(utterance);
-  return ValidText(captions + formatter_->Finish(result.audio_ms / 1000));
+  for (const Utterance& utterance : result.utterances) captions += formatter->Add(utterance);
+  return ValidText(captions + formatter->Finish(result.audio_ms / 1000));
 }
 
 std::string TranscriptionEvents::Add(const LiveUpdate& update) {

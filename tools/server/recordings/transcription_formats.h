@@ -2,15 +2,12 @@
 #ifndef RUNNEL_TOOLS_SERVER_RECORDINGS_TRANSCRIPTION_FORMATS_H_
 #define RUNNEL_TOOLS_SERVER_RECORDINGS_TRANSCRIPTION_FORMATS_H_
 
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "runtime/live_update.h"
 #include "runtime/text_joiner.h"
-#include "runtime/token_table.h"
 #include "tools/decode/formats/output_format.h"
-#include "tools/decode/formats/result_formatter.h"
 #include "tools/server/protocol/appended_text.h"
 #include "tools/server/recordings/recording_request.h"
 
@@ -54,14 +51,13 @@ class TranscriptionVerbose : public RecordingFormat {
 // Captions, as decode_wav writes them.
 class TranscriptionCaptions : public RecordingFormat {
  public:
-  // `format`: kSrt or kVtt. `tokens` must outlive the format.
-  TranscriptionCaptions(OutputFormat format, const TokenTable& tokens);
-  std::string content_type() const override { return content_type_; }
+  // `format`: kSrt or kVtt.
+  explicit TranscriptionCaptions(OutputFormat format) : format_(format) {}
+  std::string content_type() const override;
   std::string Finish(const RecordingResult& result) override;
 
  private:
-  const std::string content_type_;
-  const std::unique_ptr<ResultFormatter> formatter_;
+  const OutputFormat format_;
 };
 
 // An event stream: the text in pieces while the recording is decoded, then the whole text.

@@ -1,4 +1,5 @@
 // Requests of OpenAI's POST /v1/audio/transcriptions.
+#include <memory>
 #include <stdexcept>
 
 #include "runtime/text/printable.h"
@@ -105,8 +106,7 @@ VerboseParts ReadGranularities(const Form& form) {
   return parts;
 }
 
-std::unique_ptr<RecordingFormat> ReadFormat(const Form& form, const std::string& language,
-                                            const TokenTable& tokens) {
+std::unique_ptr<RecordingFormat> ReadFormat(const Form& form, const std::string& language) {
   constexpr char kField[] = "response_format";
   const std::string name = form.Text(kField, "json");
   const VerboseParts parts = ReadGranularities(form);
@@ -117,8 +117,8 @@ std::unique_ptr<RecordingFormat> ReadFormat(const Form& form, const std::string&
   if (name == "json") return std::make_unique<TranscriptionJson>();
   if (name == "text") return std::make_unique<TranscriptionText>();
   if (name == "verbose_json") return std::make_unique<TranscriptionVerbose>(parts, language);
-  if (name == "srt") return std::make_unique<TranscriptionCaptions>(OutputFormat::kSrt, tokens);
-  if (name == "vtt") return std::make_unique<TranscriptionCaptions>(OutputFormat::kVtt, tokens);
+  if (name == "srt") return std::make_unique<TranscriptionCaptions>(OutputFormat::kSrt);
+  if (name == "vtt") return std::make_unique<TranscriptionCaptions>(OutputFormat::kVtt);
   if (name == "diarized_json") {
     Refuse(kField, name, "another format: this server does not tell speakers apart");
   }
@@ -159,7 +159,7 @@ RecordingRequest ReadTranscriptionRequest(std::string_view content_type, std::st
   recording.audio_begin = static_cast<size_t>(file->data() - recording.body.data());
   recording.audio_size = file->size();
   const std::string language = ReadLanguage(form);
-  request.format = ReadFormat(form, language, tokens);
+  request.format = ReadFormat(form, language);
   StartRequest& start = recording.start;
   ReadChunking(form, &start.options);
   if (ShowsUtterances(form)) start.options.Set("endpointing", true);

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "runtime/model.h"
+#include "runtime/stream/head_decoding.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
@@ -92,6 +93,7 @@ void LiveSession::StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num
   info.session_id = client_.id;
   info.model_name = model.name();
   info.options = feed_->stream()->options();
+  info.text_tokens = &TextTokens(model, info.options);
   info.encoder_frame_ms = model.encoder_frame_ms();
   info.num_samples = num_samples;
   info.first_utterance = first_utterance;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "runtime/stream/head_decoding.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/resources/rated_log.h"
@@ -234,9 +235,7 @@ SessionMailbox::Resumed Restore(const Services& services, const std::string& acc
     const StoredSession session = UnpackSession(*stored);
     SessionMailbox::Resumed resumed;
     const Model& model = *services.recognizer->model();
-    const bool shows_special = services.default_options.values.stream.show_special_tokens;
-    resumed.utterances = UtteranceHistory::Unpack(
-        session.utterances, shows_special ? model.tokens_with_special() : model.tokens());
+    resumed.utterances = UtteranceHistory::Unpack(session.utterances, model.tokens());
     // A client that counts none has all that it wants.
     const int64_t num_utterances = request.num_utterances.value_or(session.first_utterance);
     if (const int64_t most = MostUtterances(services, session); num_utterances > most) {
@@ -258,6 +257,11 @@ SessionMailbox::Resumed Restore(const Services& services, const std::string& acc
     options.shared = services.default_options.values.stream.search;
     resumed.stream = services.recognizer->Restore(
         session.stream, MakeUpdateCallback(services.metrics, snapshots, mailbox), options, account);
+    // As the stream shows its own, whatever the options of this server.
+    const TokenTable& tokens = TextTokens(model, resumed.stream->options());
+    for (Utterance& utterance : resumed.utterances) {
+      for (Hypothesis& hypothesis : utterance.nbest) tokens.Complete(&hypothesis);
+    }
     return resumed;
   } catch (const std::exception& error) {
     return Refused(ErrorCode::kSnapshotInvalid, FirstLine(error.what()));

@@ -52,12 +52,13 @@ std::unique_ptr<Protocol> Open(const Query& more = {}) {
   return std::make_unique<DeepgramProtocol>(OpeningWith(std::move(query)), Units());
 }
 
-// Starts the stream.
-void StartIt(Protocol* protocol) {
+// Starts the stream. `text_tokens`: of its texts.
+void StartIt(Protocol* protocol, const TokenTable& text_tokens = Units()) {
   const auto requests = protocol->Read(Binary(Pcm16({1, 2, 3, 4, 5, 6, 7, 8})));
   EXPECT_EQ(Shown(requests), "start; audio 8");
   SessionInfo info;
   info.options = std::get<StartRequest>(requests.front()).options.values.stream;
+  info.text_tokens = &text_tokens;
   info.session_id = "5f1c";
   info.model_name = "digits";
   info.options.sample_rate_hz = 8000;
@@ -275,6 +276,17 @@ TEST(DeepgramProtocol, StretchesFollowEachOther) {
   EXPECT_EQ(messages[1]["start"], 0.6);
   EXPECT_NEAR(messages[1]["duration"].get<double>(), 1.04, 1e-9);
   EXPECT_EQ(messages[1]["channel"]["alternatives"][0]["transcript"], "ze");
+}
+
+TEST(DeepgramProtocol, WordsOfInterimResultsShowSpecialTokensAsTheTextDoes) {
+  const auto protocol = Open({{"interim_results", "true"}});
+  const TokenTable shown = testing::UnitsWithTag().WithSpecialTokens();
+  StartIt(protocol.get(), shown);
+  const json alternative =
+      OnlyMessage(protocol->OnUpdate(testing::RunningTag()))["channel"]["alternatives"][0];
+  EXPECT_EQ(alternative["transcript"], "<en> ze");
+  ASSERT_EQ(alternative["words"].size(), 2U);
+  EXPECT_EQ(alternative["words"][0]["word"], "<en>");
 }
 
 TEST(DeepgramProtocol, EndpointsAndFinalize) {

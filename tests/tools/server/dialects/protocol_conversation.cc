@@ -53,6 +53,12 @@ const TokenTable& Units() {
   return units;
 }
 
+const TokenTable& UnitsWithTag() {
+  static const TokenTable units("<blank> 0\n\u2581two 1\n\u2581ze 2\nro 3\n<en> 4\n", 5, 0,
+                                "units");
+  return units;
+}
+
 Token TokenAt(int32_t id, double start_ms, double end_ms) {
   Token token;
   token.id = id;
@@ -132,6 +138,14 @@ LiveUpdate RunningZe(int64_t index) {
   update.num_stable_tokens = 1;
   update.audio_ms = offset_ms + 640;
   update.latency_ms = 7.5;
+  return update;
+}
+
+LiveUpdate RunningTag() {
+  LiveUpdate update = RunningZe(0);
+  update.stable_text = "<en> ze";
+  update.tokens.insert(update.tokens.begin(), TokenAt(4, 40, 80));
+  update.num_stable_tokens = 2;
   return update;
 }
 

@@ -19,6 +19,9 @@ namespace runnel::server::testing {
 // "<blank>", "▁two", "▁ze", "ro", "字"; ids from 0.
 const TokenTable& Units();
 
+// The same, but token 4 is "<en>", a tag.
+const TokenTable& UnitsWithTag();
+
 Token TokenAt(int32_t id, double start_ms, double end_ms);
 
 // "two zero", of which "two" is stable; 640 ms of audio, a latency of 12.5 ms.
@@ -30,6 +33,8 @@ LiveUpdate FinalTwoZero();
 Utterance EndedTwo(int64_t index);
 // An update with the text "ze" of utterance `index`, the first of it.
 LiveUpdate RunningZe(int64_t index);
+// That of utterance 0 after the tag of UnitsWithTag, of a stream that shows it: "<en> ze".
+LiveUpdate RunningTag();
 
 ClientMessage Text(std::string_view bytes);
 ClientMessage Binary(std::string_view bytes);

@@ -154,6 +154,7 @@ void Converse(std::mt19937* random) {
         ASSERT_FALSE(has_started) << "a second start was accepted";
         has_started = true;
         SessionInfo info;
+        info.text_tokens = &testing::Units();
         info.options.sample_rate_hz = 16000;
         ExpectValid(protocol->OnReady(info));
         ExpectValid(protocol->OnUtterances({testing::EndedTwo(next_index++)}));

@@ -93,6 +93,18 @@ TEST(SherpaProtocol, Results) {
   EXPECT_EQ(texts[1], "Done!");
 }
 
+TEST(SherpaProtocol, TokensShowSpecialTokensAsTheTextDoes) {
+  SherpaProtocol protocol(testing::UnitsWithTag());
+  protocol.Read(Binary(Float32({0})));
+  const TokenTable shown = testing::UnitsWithTag().WithSpecialTokens();
+  SessionInfo info;
+  info.text_tokens = &shown;
+  EXPECT_TRUE(protocol.OnReady(info).empty());
+  const json message = OnlyMessage(protocol.OnUpdate(testing::RunningTag()));
+  EXPECT_EQ(message["text"], "<en> ze");
+  EXPECT_EQ(message["tokens"], json({" <en> ", " ze"}));
+}
+
 TEST(SherpaProtocol, Segments) {
   SherpaProtocol protocol(Units());
   const auto requests = protocol.Read(Binary(Float32({0})));

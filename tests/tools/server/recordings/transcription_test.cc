@@ -41,12 +41,14 @@ std::pair<std::string, std::string> Refusal(const Fields& fields) {
   return {"", "nothing"};
 }
 
-std::string Written(const Fields& fields, std::vector<Utterance> utterances) {
+// tokens: the vocabulary of the texts.
+std::string Written(const Fields& fields, std::vector<Utterance> utterances,
+                    const TokenTable& tokens = Units()) {
   Fields all = {{"file", "RIFF"}, {"model", "m"}};
   all.insert(all.end(), fields.begin(), fields.end());
   const RecordingRequest request = Request(all);
   const StreamOptions options;
-  return request.format->Finish({utterances, options, Units(), 1500, std::nullopt});
+  return request.format->Finish({utterances, options, tokens, 1500, std::nullopt});
 }
 
 std::vector<Utterance> TwoUtterances() {
@@ -192,6 +194,22 @@ TEST(TranscriptionFormats, Captions) {
   EXPECT_EQ(Written({{"response_format", "vtt"}}, TwoUtterances()),
             "WEBVTT\n\n00:00:00.040 --> 00:00:00.200\ntwo\n\n"
             "00:00:01.040 --> 00:00:01.200\ntwo\n\n");
+}
+
+// The lines of a long word end where its tokens do, also behind special tokens that are shown.
+TEST(TranscriptionFormats, CaptionsWithSpecialTokens) {
+  const std::string begin(30, 'a');
+  const std::string end(30, 'b');
+  const TokenTable tokens =
+      TokenTable("<blank> 0\n\u2581" + begin + " 1\n" + end + " 2\n<en> 3\n", 4, 0, "units")
+          .WithSpecialTokens();
+  Utterance utterance = EndedTwo(0);
+  Hypothesis& best = utterance.nbest[0];
+  best.tokens = {testing::TokenAt(3, 40, 80), testing::TokenAt(1, 80, 120),
+                 testing::TokenAt(2, 120, 160)};
+  tokens.Complete(&best);
+  EXPECT_EQ(Written({{"response_format", "srt"}}, {utterance}, tokens),
+            "1\n00:00:00,040 --> 00:00:00,200\n<en> " + begin + "\n" + end + "\n\n");
 }
 
 // The data of the events in a stream.

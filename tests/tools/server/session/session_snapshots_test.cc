@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tests/support/random_audio.h"
+#include "tests/support/random_heads.h"
 #include "tests/support/tiny_streams.h"
 #include "tools/server/session/live_session.h"
 #include "tools/server/store/stored_session.h"
@@ -404,6 +405,38 @@ TEST_F(SessionSnapshotsTest, AClientThatCountsNoUtterancesGetsNoneAgain) {
   const std::vector<json> messages = ToEnd();
   EXPECT_EQ(messages.front()["utterances"], 1);
   for (const json& message : messages) EXPECT_NE(message["type"], "utterance") << message;
+}
+
+// The snapshot says whether the texts of its stream show them, not the flag of the new server.
+TEST_F(SessionSnapshotsTest, UtterancesShowSpecialTokensAsTheirStreamDoes) {
+  store_.LetPut();
+  constexpr int32_t kEndToken = 4;
+  Recognizer recognizer(runnel::testing::ModelWith(runnel::testing::Heads::kKinds));
+  services_.recognizer = &recognizer;
+  for (const bool shows_special : {false, true}) {
+    services_.default_options.values.stream.show_special_tokens = !shows_special;
+    StreamOptions options;
+    options.show_special_tokens = shows_special;
+    Utterance utterance;
+    utterance.nbest.resize(1);
+    utterance.nbest[0].tokens.resize(2);
+    utterance.nbest[0].tokens[0].id = 2;
+    utterance.nbest[0].tokens[1].id = kEndToken;
+    UtteranceHistory history;
+    history.Add(utterance);
+    store_.Hold(Pack({1, history.Pack(1), recognizer.Open(options)->Snapshot()}));
+    session_ = std::make_shared<LiveSession>(services_, Client{"resumed", "account"}, nullptr,
+                                             [this] { ++wakes_; });
+    session_->Receive(
+        {true,
+         std::string(R"({"type":"resume","version":1,"utterances":0,"token":")") + kToken + "\"}"});
+    session_->Receive({true, R"({"type":"finish"})"});
+    const std::vector<json> messages = ToEnd();
+    ASSERT_GE(messages.size(), 2U);
+    EXPECT_EQ(messages[1]["text"], shows_special ? "a <EOU>" : "a") << messages[1];
+    while (store_.holds(kToken)) std::this_thread::yield();  // removed at the end of the stream
+  }
+  session_.reset();
 }
 
 // The worker has taken an utterance from the stream, and its callback is not there yet.
