@@ -50,6 +50,10 @@ def heads_of(config: Settings) -> List[str]:
     found = [head for head, there in (
         ("ctc", config.has("aux_ctc") or config.has("decoder") and not config.has("joint")),
         ("transducer", config.has("joint"))) if there]
+    if not found and config.has("transf_decoder"):
+        raise ConversionError("model_config.yaml has only an attention decoder (transf_decoder), "
+                              "expected a CTC or transducer model (target is "
+                              f"{config.take('target', 'missing')})")
     if not found:
         raise ConversionError("model_config.yaml has neither decoder nor joint, expected a CTC or "
                               f"transducer model (target is {config.take('target', 'missing')})")

@@ -42,7 +42,7 @@ def read_tokens(config: Settings, folder: Folder, size: int) -> Tuple[List[str],
     else:
         tokens = _of_files(config.section("tokenizer"), kind, folder, is_only=True)
         if len(tokens.names) != size and vocabulary and len(vocabulary) == size:
-            tokens = _of_vocabulary(vocabulary, kind, tokens.kinds)  # tokens were added, as <EOU>
+            tokens = _extended(tokens, vocabulary, kind)
         if not tokens.names and vocabulary:
             tokens = _of_vocabulary(vocabulary, kind, TokenKinds())
     if not tokens.names:
@@ -55,8 +55,19 @@ def read_tokens(config: Settings, folder: Folder, size: int) -> Tuple[List[str],
     return (units.to_units([*tokens.names, "<blank>"], tokens.source, sizes), tokens.kinds)
 
 
+def _extended(tokenizer: _Tokens, vocabulary: List[str], kind: str) -> _Tokens:
+    """The tokens that model_config.yaml lists: those of the tokenizer and added ones, as <EOU>."""
+    tokens = _of_vocabulary(vocabulary, kind, tokenizer.kinds)
+    for i, name in enumerate(tokenizer.names):
+        listed = tokens.names[i] if i < len(tokens.names) else None
+        if listed != name:
+            raise ConversionError(f"{tokens.source} has {shown(listed)} as token {i}, expected "
+                                  f"{shown(name)} of {tokenizer.source}")
+    return tokens
+
+
 def _of_vocabulary(vocabulary: List[str], kind: str, of_tokenizer: TokenKinds) -> _Tokens:
-    """The tokens that model_config.yaml lists, which begin with those of the tokenizer."""
+    """The tokens that model_config.yaml lists."""
     source = "model_config.yaml: decoder.vocabulary"
     if kind != "wpe":
         return _Tokens(list(vocabulary), of_tokenizer, source)

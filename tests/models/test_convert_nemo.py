@@ -347,6 +347,25 @@ def test_models_without_decoder_and_joint(tmp_path, capsys):
     assert "has neither decoder nor joint" in line and "EncDecMultiTaskModel" in line
 
 
+def test_models_with_an_attention_decoder_only(tmp_path, capsys):
+    nemo = NemoFile("conformer_offline")
+    del nemo.config["decoder"]
+    nemo.config["transf_decoder"] = {"config_dict": {"num_layers": 2}}
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert "has only an attention decoder (transf_decoder), expected a CTC" in line
+
+
+@pytest.mark.parametrize("vocabulary, message", [
+    ([*PIECES[:2], "x", *PIECES[3:-1], "<EOU>"], "has 'x' as token 2, expected 'he' of"),
+    (["<EOU>", *PIECES[:-1]], "has '<EOU>' as token 0, expected '<unk>' of")])
+def test_vocabulary_that_is_not_the_tokenizers(vocabulary, message, tmp_path, capsys):
+    nemo = NemoFile("conformer_offline")
+    nemo.files = {"9f_tokenizer.model": sentencepiece_model(PIECES[:-1])}
+    nemo.config["decoder"]["vocabulary"] = vocabulary
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert message in line and "9f_tokenizer.model" in line
+
+
 def test_null_is_none(tmp_path, capsys):
     """NeMo takes null for no normalization, and for no window."""
     nemo = NemoFile("conformer_offline")
