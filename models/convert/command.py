@@ -44,7 +44,7 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="epsilon of the layer norms, if the source does not state it")
     parser.add_argument("--shaw_left", type=int, choices=(8, 64),
                         help="largest distance to the left in WeNet's shaw_rel_selfattn")
-    parser.add_argument("--causal", action="store_true",
+    parser.add_argument("--causal", action="store_true", default=None,
                         help="the convolutions of an icefall model are causal "
                              "(--causal-convolution of its training)")
     parser.add_argument("--num_mel_bins", type=int,
@@ -52,8 +52,9 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--feature_scale", type=float,
                         help="what an icefall model multiplies its features by, if its recipe's "
                              "use_feat_batchnorm is a number")
-    parser.add_argument("--head", choices=HEADS, default="all",
-                        help="of a model with a CTC and a transducer head, the one to keep")
+    parser.add_argument("--head", choices=HEADS,
+                        help="of a model with a CTC and a transducer head, the one to keep "
+                             "(default: all)")
     parser.add_argument("--convolution", choices=("dynamic_chunk",),
                         help="end a symmetric convolution at the chunk, to permit streaming")
     parser.add_argument("--normalization", choices=("running",),
@@ -97,10 +98,12 @@ def resolve(args: argparse.Namespace) -> Resolved:
     if not args.source.exists():
         raise ConversionError(f"{args.source}: no such file or folder")
     name = args.name or args.source.resolve().stem
-    resolved: Resolved = _IMPORTERS[args.family].read_model(
-        args.source, name,
-        Choices(args.checkpoint, args.layer_norm_eps, args.shaw_left, args.causal,
-                args.num_mel_bins, args.feature_scale, args.head))
+    choices = Choices(vars(args))
+    resolved: Resolved = _IMPORTERS[args.family].read_model(args.source, name, choices)
+    for unread in choices.unread():
+        raise ConversionError(f"{args.source}: --{unread} is given ({getattr(args, unread)}), but "
+                              f"nothing of this {args.family} model depends on it; expected no "
+                              f"--{unread}")
     if args.convolution:
         choose_dynamic_chunk(resolved)
     if args.normalization:

@@ -100,13 +100,13 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     notes: List[str] = []
     config = Settings(read_yaml(folder.read("config.yaml", "the experiment's options"),
                                 folder.where("config.yaml")), "config.yaml", assumed)
-    weights_name = choices.checkpoint or _checkpoint(folder, notes)
+    weights_name = choices.take("checkpoint") or _checkpoint(folder, notes)
     source = folder.where(weights_name)
     _check_kind(config)
     has_transducer = _decoder_kind(config) == "transducer"
     if choices.head == "transducer" and not has_transducer:
         raise ConversionError(f"{source}: --head is {choices.head}, but the model has only ctc")
-    eps = choices.layer_norm_eps
+    eps = choices.take("layer_norm_eps")
     if eps is None:
         assumed["encoder.layer_norm_eps"] = "ESPnet's LayerNorm has 1e-12"
         eps = 1e-12
@@ -141,6 +141,10 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     encoder["normalization"] = _normalization(config, statistics_file, folder, renamed)
     encoder["input_dim"] = features["num_mel_bins"]
     heads: Dict[str, Dict[str, Any]] = {}
+    if transducer is None and "ctc.ctc_lo.weight" not in renamed.tensors:
+        raise ConversionError(f"{source}: has no CTC head (ctc.ctc_lo; ESPnet makes none with "
+                              "ctc_weight 0), expected one: an attention decoder alone is not "
+                              "supported")
     # A transducer that was trained with ctc_weight 0 has no CTC.
     if transducer is None or "ctc.ctc_lo.weight" in renamed.tensors:
         heads["ctc"] = {"vocab_size": len(tokens), "blank_id": 0}

@@ -44,7 +44,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
         return icefall_conformer.read_model(folder, name, choices)
     config = Settings(read_yaml(folder.read("config.yaml", "the model's options"),
                                 folder.where("config.yaml")), "config.yaml", {})
-    weights_name = choices.checkpoint or "pretrained.pt"
+    weights_name = choices.take("checkpoint") or "pretrained.pt"
     source = folder.where(weights_name)
     if not choices.wants("transducer"):
         raise ConversionError(f"{source}: --head is {choices.head}, but the model has only "

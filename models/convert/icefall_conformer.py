@@ -6,6 +6,7 @@ weights, the rest is that of icefall's recipes. The user states what neither tel
 """
 
 import dataclasses
+import re
 from typing import Any, Dict, List
 
 import torch
@@ -43,6 +44,8 @@ RULES: List[Rule] = [
     (rf"after_norm\.{_PARAMETER}", r"encoder.after_norm.\1"),
     (r"feat_batchnorm\..+", None),  # turned into global_cmvn by _take_feature_norm
 ]
+_WENET_LAYER = re.compile(
+    r"encoder\.encoders\.\d+\.(?:self_attn\.linear_|norm_mha\.|norm1\.|feed_forward\.w_)")
 # Encoders of other kinds, by a part of a parameter's name.
 _OTHER_ENCODERS = (("encoder.encoders.", "a Zipformer"), (".emformer_layers.", "an Emformer"),
                    ("encoder.layers.0.lstm.", "an LSTM"), ("rnn_layers.", "an LSTM"),
@@ -70,7 +73,7 @@ def read_model(folder: Folder, name: str, choices: Choices) -> Resolved:
     Raises:
         ConversionError: one line that names the file, the parameter or the flag at fault.
     """
-    weights_name = choices.checkpoint or "pretrained.pt"
+    weights_name = choices.take("checkpoint") or "pretrained.pt"
     source = folder.where(weights_name)
     weights = _flattened(read_weights(folder.open(weights_name, "the weights"), source), source)
     has_transducer = any(name.startswith("joiner.") for name in weights)
@@ -96,7 +99,7 @@ def read_model(folder: Folder, name: str, choices: Choices) -> Resolved:
                              snip_edges=False)
     assumed["features"] = "those of icefall's recipes (lhotse's Fbank)"
     section = streaming(-1, -1)
-    if choices.causal:
+    if encoder["convolution"]["type"] == "causal":
         section = streaming(16, 64)
         assumed["streaming"] = "icefall's usual choice for streaming models"
     return Resolved(name, encoder, features, section, heads, tokens, renamed, source, assumed,
@@ -106,6 +109,9 @@ def read_model(folder: Folder, name: str, choices: Choices) -> Resolved:
 def _flattened(weights: Dict[str, Tensor], source: str) -> Dict[str, Tensor]:
     """The weights with the scales of scaled layers multiplied in, and `encoder_embed`, `encoder`
     and what belongs to them without the prefix that transducers have."""
+    if any(_WENET_LAYER.match(name) for name in weights):
+        raise ConversionError(f"{source}: the encoder has WeNet's layers, expected config.yaml "
+                              "beside it with their options; there is no such file")
     for part, kind in _OTHER_ENCODERS:
         if any(part in name for name in weights):
             raise ConversionError(f"{source}: the encoder is {kind}, which is not supported; "
@@ -155,12 +161,15 @@ def _facts(weights: Dict[str, Tensor], source: str) -> Facts:
 
 def _encoder(facts: Facts, choices: Choices, assumed: Dict[str, str]) -> Dict[str, Any]:
     """The `encoder` section without normalization and input_dim."""
-    if not choices.causal:
+    causal = bool(choices.take("causal"))
+    if not causal:
         assumed["encoder.convolution.type"] = "--causal is not given"
     activation = "double_swish" if facts.reworked else "swish"
-    norms = {} if facts.reworked else {
-        "norm_first": facts.norm_first, "after_norm": facts.norm_first,
-        "layer_norm_eps": 1e-5 if choices.layer_norm_eps is None else choices.layer_norm_eps}
+    norms: Dict[str, Any] = {}
+    if not facts.reworked:
+        eps = choices.take("layer_norm_eps")
+        norms = {"norm_first": facts.norm_first, "after_norm": facts.norm_first,
+                 "layer_norm_eps": 1e-5 if eps is None else eps}
     return {
         "type": "reworked_conformer" if facts.reworked else "conformer",
         "model_dim": facts.model_dim,
@@ -175,7 +184,7 @@ def _encoder(facts: Facts, choices: Choices, assumed: Dict[str, str]) -> Dict[st
         "attention_bias": {part: True for part in ("query", "key", "value", "out")},
         "feed_forward": {"macaron": True, "activation": activation, "bias": True},
         "convolution": {
-            "type": "causal" if choices.causal else "symmetric",
+            "type": "causal" if causal else "symmetric",
             "kernel_size": facts.kernel_size, "norm": facts.convolution_norm,
             "norm_epsilon": None if facts.convolution_norm == "none" else _BATCH_NORM_EPSILON,
             "activation": activation, "bias": True, "left_padding": "zero"},
@@ -192,12 +201,13 @@ def _take_feature_norm(weights: Dict[str, Tensor], facts: Facts, source: str, ch
     if norm["weight"] is None:
         if facts.convolution_norm == "none" and not facts.reworked:
             # A convolution without a norm comes with features that are multiplied by a number.
-            if choices.feature_scale is None:
+            factor = choices.take("feature_scale")
+            if factor is None:
                 raise ConversionError(f"{source}: the weights do not tell by what the features are "
                                       "multiplied; expected --feature_scale, the number of "
                                       "use_feat_batchnorm in the recipe")
             ones = torch.ones(_num_mel_bins(weights, facts, source, choices, {}))
-            return {"type": "global_cmvn"}, {mean: ones * 0, istd: ones * choices.feature_scale}
+            return {"type": "global_cmvn"}, {mean: ones * 0, istd: ones * factor}
         return {"type": "none"}, {}
     if any(part is None or part.shape != norm["weight"].shape for part in norm.values()):
         raise ConversionError(f"{source}: feat_batchnorm lacks a part, or has parts of different "
@@ -219,11 +229,18 @@ def _num_mel_bins(weights: Dict[str, Tensor], facts: Facts, source: str, choices
     after = (_size(weights, source, "encoder_embed.out.weight", 2, 1)
              // max(_size(weights, source, last, 4, 0), 1))
     smallest, largest = 4 * after + 3, 4 * after + 6
-    if choices.num_mel_bins is not None:
-        if not smallest <= choices.num_mel_bins <= largest:
-            raise ConversionError(f"{source}: --num_mel_bins is {choices.num_mel_bins}, but the "
-                                  f"weights are those of {smallest} to {largest} bins")
-        return choices.num_mel_bins
+    halved = (2 * after + 5, 2 * after + 6)  # bins that a subsampling by 2 leaves as many of
+    bins = choices.take("num_mel_bins")
+    if (bins is None or bins in halved) and 80 in halved:
+        raise ConversionError(f"{source}: the weights are those of {halved[0]} to {halved[-1]} "
+                              "bins with a subsampling by 2 (Conv2dSubsampling2), which is not "
+                              f"supported; supported: a subsampling by 4, of {smallest} to "
+                              f"{largest} bins with --num_mel_bins")
+    if bins is not None:
+        if not smallest <= bins <= largest:
+            raise ConversionError(f"{source}: --num_mel_bins is {bins}, but the weights are those "
+                                  f"of {smallest} to {largest} bins")
+        return bins
     if not smallest <= 80 <= largest:
         raise ConversionError(f"{source}: the weights are those of {smallest} to {largest} bins, "
                               "expected --num_mel_bins")

@@ -69,15 +69,16 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     folder = Folder(path)
     has_config = folder.has("model_config.yaml")
     bare = not has_config and folder.has("state_dict.pt")
-    weights_name = choices.checkpoint or ("state_dict.pt" if bare else "model_weights.ckpt")
+    checkpoint = choices.take("checkpoint")
+    weights_name = checkpoint or ("state_dict.pt" if bare else "model_weights.ckpt")
     if path.is_file() and not has_config:
         raise ConversionError(f"{folder.where('model_config.yaml')}: no such file")
-    if not has_config and not bare and choices.checkpoint is None:
+    if not has_config and not bare and checkpoint is None:
         raise ConversionError(f"{path}: holds neither model_config.yaml (an unpacked .nemo file) "
                               "nor state_dict.pt (bare weights, with tokens.txt)")
     source = folder.where(weights_name)
     assumed: Dict[str, str] = {}
-    eps = choices.layer_norm_eps
+    eps = choices.take("layer_norm_eps")
     if eps is None:
         assumed["encoder.layer_norm_eps"] = "PyTorch's default, which NeMo uses"
         eps = 1e-5

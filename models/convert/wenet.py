@@ -94,7 +94,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     folder = Folder(path)
     config = Settings(read_yaml(folder.read("train.yaml", "the experiment's options"),
                                 folder.where("train.yaml")), "train.yaml", {})
-    weights_name = choices.checkpoint or "final.pt"
+    weights_name = choices.take("checkpoint") or "final.pt"
     source = folder.where(weights_name)
     kept = _heads(config, source, choices)
     options = read_encoder(config)
@@ -195,8 +195,9 @@ def _decoder(config: Settings, vocab_size: int, model_dim: int) -> DecoderOption
 
 def _decoder_norm_eps(renamed: Renamed, choices: Choices) -> float:
     """As in the encoder: 1e-12 in v1, otherwise 1e-5 unless decoder_conf has norm_eps."""
-    if choices.layer_norm_eps is not None:
-        return choices.layer_norm_eps
+    chosen = choices.take("layer_norm_eps")
+    if chosen is not None:
+        return chosen
     return 1e-12 if _is_v1(renamed) else 1e-5
 
 
@@ -333,7 +334,7 @@ def _complete(options: EncoderOptions, renamed: Renamed, assumed: Dict[str, str]
     if encoder["feed_forward"] is not None:
         encoder["feed_forward"]["bias"] = renamed.layer_has("feed_forward.w_1.bias")
     encoder["layer_norm_eps"] = _layer_norm_eps(options.norm_eps, renamed, assumed,
-                                                choices.layer_norm_eps)
+                                                choices.take("layer_norm_eps"))
     if encoder["subsampling"]["type"] == "linear" and options.norm_eps is not None \
             and encoder["layer_norm_eps"] != 1e-5:
         raise ConversionError("train.yaml.encoder_conf.norm_eps is not 1e-5, with input_layer "

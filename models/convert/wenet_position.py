@@ -38,7 +38,7 @@ def position_scheme(positions: str, attention: str, renamed: Renamed, choices: C
     if positions == "rope_pos":
         return {"scheme": "rotary"}
     if renamed.layer_has("self_attn.rel_k_embed.weight"):
-        scheme: Dict[str, Any] = _shaw(renamed, choices.shaw_left)
+        scheme: Dict[str, Any] = _shaw(renamed, choices.take("shaw_left"))
     elif renamed.layer_has("self_attn.pos_bias_u"):
         if positions == "no_pos":  # the positions are zeros, what remains is the bias u
             _fold_content_bias(renamed)

@@ -321,6 +321,24 @@ def test_normalisation_without_means_is_refused(tmp_path, capsys):
         capsys, "espnet", made.write(), tmp_path / "m.pt")
 
 
+def test_models_with_an_attention_decoder_only(tmp_path, capsys):
+    """ESPnet makes no CTC head with ctc_weight 0."""
+    made = Experiment(tmp_path / "exp")
+    made.config["model_conf"] = {"ctc_weight": 0.0}
+    made.weights = {name: value for name, value in made.weights.items()
+                    if not name.startswith("ctc.")}
+    assert "has no CTC head (ctc.ctc_lo; ESPnet makes none with ctc_weight 0)" in refusal(
+        capsys, "espnet", made.write(), tmp_path / "m.pt")
+
+
+@pytest.mark.parametrize("flag", ["--causal", "--num_mel_bins=80", "--feature_scale=0.1",
+                                  "--shaw_left=64"])
+def test_flags_of_other_toolkits(flag, tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    assert f"{flag.split('=')[0]} is given" in refusal(capsys, "espnet", made.write(),
+                                                       tmp_path / "m.pt", flag)
+
+
 class TransducerExperiment(Experiment):
     """With ESPnet's transducer in the place of the attention decoder."""
 

@@ -146,7 +146,9 @@ def adds(name: str, *shape: int) -> Callable[[Weights], None]:
 
 
 @pytest.mark.parametrize("change, message", [
-    (renames("encoder.encoder.layers", "encoder.encoder.encoders"), "the encoder is a Zipformer"),
+    (renames("encoder.encoder.layers", "encoder.encoders.0.layers"), "the encoder is a Zipformer"),
+    (adds("encoder.encoders.0.self_attn.linear_q.weight", 32, 32),
+     "the encoder has WeNet's layers, expected config.yaml"),
     (renames("encoder.encoder_embed.conv", "encoder.encoder_embed.layers"),
      "the encoder is a Conformer with the VGG front end"),
     (renames("encoder_embed", "embed"), "no parameter encoder_embed.out.weight"),
@@ -186,3 +188,15 @@ def test_missing_files(tmp_path, capsys):
     assert "tokens.txt: no such file" in refusal(capsys, "icefall", folder, tmp_path / "m.pt")
     (folder / "pretrained.pt").unlink()
     assert "pretrained.pt: no such file" in refusal(capsys, "icefall", folder, tmp_path / "m.pt")
+@pytest.mark.parametrize("case, flag", [
+    ("icefall_conformer_ctc", "--num_mel_bins=80"),  # its feat_batchnorm tells
+    ("icefall_conformer_ctc", "--feature_scale=0.1"),
+    ("icefall_transducer_stateless", "--feature_scale=0.1"),
+    ("icefall_conformer_ctc", "--shaw_left=8"),
+    ("icefall_reworked_conformer_transducer", "--layer_norm_eps=1e-5")])
+def test_flags_without_effect(case, flag, tmp_path, capsys):
+    flags = [flag, *(REWORKED if "reworked" in case else [])]
+    assert f"{flag.split('=')[0]} is given" in refusal(
+        capsys, "icefall", copied(case, tmp_path / "a"), tmp_path / "m.pt", *flags)
+
+

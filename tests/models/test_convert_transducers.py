@@ -241,3 +241,14 @@ def test_predictors_of_other_recurrent_layers(experiment, tmp_path, capsys):
     change_config(experiment, None, "predictor", "rnn")
     change_config(experiment, None, "predictor_conf", {"rnn_type": "gru"})
     assert "rnn_type is 'gru'" in refusal(capsys, "wenet", experiment, tmp_path / "m.pt")
+FLAGS = ["--causal", "--num_mel_bins=80", "--feature_scale=0.1", "--shaw_left=8"]
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_flags_of_other_toolkits(flag, experiment, tmp_path, capsys):
+    nemo = NemoFile("conformer_offline").write(tmp_path / "m.nemo")
+    for family, source in (("nemo", nemo), ("wenet", experiment)):
+        line = refusal(capsys, family, source, tmp_path / "m.pt", flag)
+        assert f"{flag.split('=')[0]} is given" in line and f"nothing of this {family}" in line
+
+
