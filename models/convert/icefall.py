@@ -2,15 +2,15 @@
 WeNet's Conformer.
 
 The latter is a folder with config.yaml, pretrained.pt and tokens.txt. config.yaml has the encoder's
-options under WeNet's names, and `context_size`, `decoder_dim`, `decoder_conv_groups`, `joiner_dim`,
-`blank_id`. pretrained.pt is icefall's: {"model": state dict}, with icefall's names for decoder and
-joiner.
+options under WeNet's names, and `blank_id`; `context_size`, `decoder_dim`, `decoder_conv_groups`
+and `joiner_dim` are checked against the weights. pretrained.pt is icefall's: {"model": state dict},
+with icefall's names for decoder and joiner.
 """
 
 import pathlib
 from typing import Any, Dict, List
 
-from models.convert import icefall_conformer, units, wenet
+from models.convert import icefall_conformer, icefall_heads, units, wenet
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.folder import Folder
@@ -19,16 +19,11 @@ from models.convert.resolved import Resolved
 from models.convert.settings import Settings, read_yaml
 from models.convert.weights import read_weights
 
-_PARAMETER = r"(weight|bias)"
-RULES: List[Rule] = [
-    (r"decoder\.embedding\.weight", r"transducer.predictor.embedding.weight"),
-    (r"decoder\.conv\.weight", r"transducer.predictor.conv.weight"),
-    (rf"joiner\.encoder_proj\.{_PARAMETER}", r"transducer.joint.encoder.\1"),
-    (rf"joiner\.decoder_proj\.{_PARAMETER}", r"transducer.joint.predictor.\1"),
-    (rf"joiner\.output_linear\.{_PARAMETER}", r"transducer.joint.out.\1"),
-    (r"simple_[al]m_proj\..+", None),  # of the training with k2
-    *wenet.ENCODER_RULES,
-]
+RULES: List[Rule] = [*icefall_heads.TRANSDUCER_RULES, *icefall_heads.LEFT_OUT,
+                     *wenet.ENCODER_RULES]
+# Options of config.yaml that the shapes of the weights tell, too: field by option.
+_OF_PREDICTOR = {"decoder_dim": "embedding_dim", "context_size": "context_size",
+                 "decoder_conv_groups": "groups"}
 
 
 def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
@@ -56,29 +51,31 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     if config.take("output_dim", len(tokens)) != len(tokens):
         raise ConversionError(f"{listed}: has {len(tokens)} tokens, config.yaml says output_dim "
                               f"{config.take('output_dim', len(tokens))}")
-    transducer = _transducer(config, len(tokens))
+    weights = read_weights(folder.open(weights_name, "the weights"), source)
+    transducer = icefall_heads.transducer_section(weights, True, source)
+    transducer["blank_id"] = config.take("blank_id", 0)
+    _check_sizes(config, transducer, source)
+    if transducer["vocab_size"] != len(tokens):
+        raise ConversionError(f"{listed}: has {len(tokens)} tokens, expected the model's "
+                              f"{transducer['vocab_size']}")
     config.finish()
-    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source), RULES, source)
+    renamed = rename(weights, RULES, source)
+    icefall_heads.complete(renamed)
     resolved = wenet.resolve_encoder(name, options, folder, renamed, source, choices, tokens,
                                      config.assumed)
     resolved.heads["transducer"] = transducer
     return resolved
 
 
-def _transducer(config: Settings, vocab_size: int) -> Dict[str, Any]:
-    """icefall's Decoder and Joiner; a token uses up its frame."""
-    context_size = config.size("context_size", 2, "transducer.predictor.context_size")
-    if context_size < 2:
-        raise ConversionError(f"config.yaml.context_size is {context_size}, expected 2 or more: "
-                              "with 1 there is no convolution, which is not supported")
-    dim = config.size("decoder_dim", 512, "transducer.predictor.embedding_dim")
-    return {
-        "vocab_size": vocab_size, "blank_id": config.take("blank_id", 0),
-        "predictor": {"type": "conv", "embedding_dim": dim, "context_size": context_size,
-                      "groups": config.size("decoder_conv_groups", max(dim // 4, 1),
-                                            "transducer.predictor.groups"),
-                      "bias": False, "norm_epsilon": None, "activation": "relu"},
-        "joint": {"dim": config.size("joiner_dim", 512, "transducer.joint.dim"),
-                  "input_linear": True, "hidden_linear": False, "activation": "tanh"},
-        "durations": [], "max_symbols": 1, "beam": "modified",
-    }
+def _check_sizes(config: Settings, transducer: Dict[str, Any], source: str) -> None:
+    """Rejects sizes in config.yaml that are not those of the weights."""
+    predictor = transducer["predictor"]
+    sizes = {option: predictor.get(field) for option, field in _OF_PREDICTOR.items()}
+    if sizes["context_size"] == 1:  # no convolution, and no groups of one
+        config.ignore("decoder_conv_groups")
+        del sizes["decoder_conv_groups"]
+    for option, found in {**sizes, "joiner_dim": transducer["joint"]["dim"]}.items():
+        stated = config.take(option, None)
+        if stated is not None and stated != found:
+            raise ConversionError(f"{source}: the weights have {option} {found}, config.yaml says "
+                                  f"{stated}")

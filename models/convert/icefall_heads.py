@@ -1,5 +1,6 @@
 """The heads of icefall's Conformers: CTC; stateless and LSTM transducers."""
 
+import re
 from typing import Any, Dict, List, Tuple
 
 import torch
@@ -12,7 +13,7 @@ from models.convert.transducers import add_lstm_biases, lstm_predictor
 
 _PARAMETER = r"(weight|bias)"
 _PREDICTOR = "transducer.predictor."
-_TRANSDUCER_RULES: List[Rule] = [
+TRANSDUCER_RULES: List[Rule] = [
     (r"decoder\.embedding\.weight", f"{_PREDICTOR}embedding.weight"),
     (r"decoder\.conv\.weight", f"{_PREDICTOR}conv.weight"),
     (r"decoder\.rnn\.(weight|bias)_(ih|hh)_l(\d+)", rf"{_PREDICTOR}lstm.\3.\1_\2"),
@@ -26,9 +27,11 @@ _TRANSDUCER_RULES: List[Rule] = [
 _CTC_RULE: Rule = (
     rf"(?:encoder_output_layer|ctc_output|ctc_output_module)\.1\.{_PARAMETER}",
     r"ctc.ctc_lo.\1")
-# Parts of the training, and second heads of models trained on two data sets.
-_LEFT_OUT: List[Rule] = [
-    (r"simple_[al]m_proj(?:_giga)?\..+", None), (r"(?:decoder|joiner)_giga\..+", None),
+# Names of the second heads of models that were trained on two data sets.
+_SECOND_HEAD = r"(?:decoder|joiner|simple_[al]m_proj)_(?:giga|datatang)\..+"
+# Parts of the training, and second heads.
+LEFT_OUT: List[Rule] = [
+    (r"simple_[al]m_proj\..+", None), (_SECOND_HEAD, None),
     (r"codebook_loss_net\..+", None), (r"encoder\.combiner\..+", None)]
 _DECODER_PARTS = ("decoder_embed.", "decoder_pos.", "decoder.", "decoder_output_layer.")
 
@@ -51,7 +54,7 @@ def read(weights: Dict[str, Tensor], has_transducer: bool, reworked: bool, sourc
     if not kept:
         only = next(head for head in has if has[head])
         raise ConversionError(f"{source}: --head is {choices.head}, but the model has only {only}")
-    rules, heads = list(_LEFT_OUT), {}
+    rules, heads = list(LEFT_OUT), {}
     if "ctc" in kept:
         heads["ctc"] = {"vocab_size": weights[ctc].size(0), "blank_id": 0}
         rules.append(_CTC_RULE if not has_transducer else (
@@ -59,13 +62,16 @@ def read(weights: Dict[str, Tensor], has_transducer: bool, reworked: bool, sourc
     elif ctc is not None:
         rules.append((r"(?:ctc_output|ctc_output_module)\..+", None))
     if "transducer" in kept:
-        heads["transducer"] = _transducer(weights, reworked, source)
-        rules += _TRANSDUCER_RULES
+        heads["transducer"] = transducer_section(weights, reworked, source)
+        rules += TRANSDUCER_RULES
     elif has_transducer:
         rules.append((r"(?:decoder|joiner|encoder_output_layer)\..+", None))
     elif any(name.startswith(_DECODER_PARTS) for name in weights):
         notes.append("the attention decoder is left out: icefall's network is not supported")
         rules += [(rf"{part[:-1]}\..+", None) for part in _DECODER_PARTS]
+    if any(re.fullmatch(_SECOND_HEAD, name) for name in weights):
+        notes.append("the second transducer (_giga or _datatang) is left out: it served another "
+                     "data set in the training")
     return rules, heads
 
 
@@ -74,8 +80,16 @@ def vocab_size(heads: Dict[str, Dict[str, Any]]) -> int:
     return next(iter(heads.values()))["vocab_size"]
 
 
-def _transducer(weights: Dict[str, Tensor], reworked: bool, source: str) -> Dict[str, Any]:
-    """icefall's Decoder and Joiner; a token uses up its frame."""
+def transducer_section(weights: Dict[str, Tensor], reworked: bool, source: str) -> Dict[str, Any]:
+    """icefall's Decoder and Joiner; a token uses up its frame. The caller sets blank_id.
+
+    Args:
+        weights: under icefall's names; a decoder without convolution gets one that changes nothing.
+        reworked: whether the decoder is that of the recipes since pruned_transducer_stateless2.
+
+    Raises:
+        ConversionError: names the parameter that is not supported.
+    """
     if "joiner.inner_linear.weight" in weights:
         raise ConversionError(f"{source}: the joiner has inner_linear, a second layer behind its "
                               "activation (pruned_transducer_stateless), which is not supported")

@@ -108,6 +108,30 @@ def test_other_decoders(tmp_path):
     assert bool((module.state_dict()["transducer.predictor.conv.weight"] == 1).all())
 
 
+@pytest.mark.parametrize("suffix", ["giga", "datatang"])
+def test_second_transducer_is_left_out(suffix, tmp_path, capsys):
+    def change(weights: Weights) -> None:
+        for name in [name for name in weights if name.startswith(("decoder.", "joiner."))]:
+            part, rest = name.split(".", 1)
+            weights[f"{part}_{suffix}.{rest}"] = weights[name].clone()
+        weights[f"simple_lm_proj_{suffix}.weight"] = torch.zeros(24, 28)
+    folder = copied("icefall_transducer_stateless", tmp_path / "a", change)
+    assert convert("icefall", folder, tmp_path / "m.pt")[1]["transducer"] is not None
+    assert "note: the second transducer (_giga or _datatang) is left out" in capsys.readouterr().out
+
+
+def test_subsampling_by_two_is_refused(tmp_path, capsys):
+    """Of WSASR/conformer_ctc2: 80 bins leave 37, as 151 to 154 do with a subsampling by 4."""
+    def change(weights: Weights) -> None:
+        name = next(name for name in weights if name.endswith("encoder_embed.out.weight"))
+        channels = weights[name.replace("out.weight", "conv.6.weight")].size(0)
+        weights[name] = torch.zeros(weights[name].size(0), 37 * channels)
+    folder = copied("icefall_reworked_conformer_transducer", tmp_path / "a", change)
+    for flags in ((), ("--num_mel_bins=80",)):
+        assert "subsampling by 2 (Conv2dSubsampling2), which is not supported" in refusal(
+            capsys, "icefall", folder, tmp_path / "m.pt", *flags)
+
+
 def add_attention_decoder(weights: Weights) -> None:
     weights["decoder_embed.weight"] = torch.zeros(24, 32)
     weights["decoder.layers.0.self_attn.in_proj_weight"] = torch.zeros(96, 32)
@@ -175,6 +199,18 @@ def test_flags_that_do_not_fit(flags, message, tmp_path, capsys):
     assert message in refusal(capsys, "icefall", folder, tmp_path / "m.pt", *flags)
 
 
+@pytest.mark.parametrize("case, flag", [
+    ("icefall_conformer_ctc", "--num_mel_bins=80"),  # its feat_batchnorm tells
+    ("icefall_conformer_ctc", "--feature_scale=0.1"),
+    ("icefall_transducer_stateless", "--feature_scale=0.1"),
+    ("icefall_conformer_ctc", "--shaw_left=8"),
+    ("icefall_reworked_conformer_transducer", "--layer_norm_eps=1e-5")])
+def test_flags_without_effect(case, flag, tmp_path, capsys):
+    flags = [flag, *(REWORKED if "reworked" in case else [])]
+    assert f"{flag.split('=')[0]} is given" in refusal(
+        capsys, "icefall", copied(case, tmp_path / "a"), tmp_path / "m.pt", *flags)
+
+
 def test_feature_norms_that_cannot_be_expressed(tmp_path, capsys):
     def change(weights: Weights) -> None:
         weights["feat_batchnorm.weight"][3] = 0
@@ -188,15 +224,3 @@ def test_missing_files(tmp_path, capsys):
     assert "tokens.txt: no such file" in refusal(capsys, "icefall", folder, tmp_path / "m.pt")
     (folder / "pretrained.pt").unlink()
     assert "pretrained.pt: no such file" in refusal(capsys, "icefall", folder, tmp_path / "m.pt")
-@pytest.mark.parametrize("case, flag", [
-    ("icefall_conformer_ctc", "--num_mel_bins=80"),  # its feat_batchnorm tells
-    ("icefall_conformer_ctc", "--feature_scale=0.1"),
-    ("icefall_transducer_stateless", "--feature_scale=0.1"),
-    ("icefall_conformer_ctc", "--shaw_left=8"),
-    ("icefall_reworked_conformer_transducer", "--layer_norm_eps=1e-5")])
-def test_flags_without_effect(case, flag, tmp_path, capsys):
-    flags = [flag, *(REWORKED if "reworked" in case else [])]
-    assert f"{flag.split('=')[0]} is given" in refusal(
-        capsys, "icefall", copied(case, tmp_path / "a"), tmp_path / "m.pt", *flags)
-
-

@@ -225,22 +225,74 @@ def test_unsupported_options_of_wenet(section, name, value, experiment, tmp_path
     assert name in line or "joint.dim is 5" in line
 
 
-@pytest.mark.parametrize("section", [None, "encoder_conf", "dataset_conf"])
-def test_unsupported_options_of_icefall(section, tmp_path, capsys):
-    folder = tmp_path / "icefall"
+def icefall_folder(folder: pathlib.Path, section: Any = None, **changes: Any) -> pathlib.Path:
+    """icefall's transducer on WeNet's Conformer, with changed options; None: absent."""
     shutil.copytree(need_shared("transducer_golden/stateless_ctx2"), folder)
     config = yaml.safe_load((folder / "config.yaml").read_text())
-    (config[section] if section else config)["a_new_option"] = 7
+    place = config[section] if section else config
+    place.update(changes)
+    for name in [name for name in place if place[name] is None]:
+        del place[name]
     (folder / "config.yaml").unlink()
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    return folder
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"context_size": None, "decoder_dim": None, "decoder_conv_groups": None,
+         "joiner_dim": None}])
+def test_sizes_of_icefall(changes, tmp_path):
+    """They are those of the weights, whether config.yaml states them or not."""
+    folder = icefall_folder(tmp_path / "icefall", **changes)
+    transducer = convert("icefall", folder, tmp_path / "m.pt")[1]["transducer"]
+    assert transducer["predictor"] == {
+        "type": "conv", "embedding_dim": 48, "context_size": 2, "groups": 12, "bias": False,
+        "norm_epsilon": None, "activation": "relu"}
+    assert transducer["joint"]["dim"] == 56 and transducer["blank_id"] == 0
+
+
+@pytest.mark.parametrize("option", ["context_size", "decoder_dim", "decoder_conv_groups",
+                                    "joiner_dim"])
+def test_sizes_of_icefall_that_the_weights_do_not_have(option, tmp_path, capsys):
+    folder = icefall_folder(tmp_path / "icefall", **{option: 3})
+    line = refusal(capsys, "icefall", folder, tmp_path / "m.pt")
+    assert f"the weights have {option} " in line and "config.yaml says 3" in line
+
+
+def test_tokens_of_icefall_that_the_weights_do_not_have(tmp_path, capsys):
+    folder = icefall_folder(tmp_path / "icefall", output_dim=None)
+    lines = (folder / "tokens.txt").read_text()
+    (folder / "tokens.txt").unlink()
+    (folder / "tokens.txt").write_text(f"{lines.rstrip()}\nnew 32\n")
+    assert "has 33 tokens, expected the model's 32" in refusal(capsys, "icefall", folder,
+                                                               tmp_path / "m.pt")
+
+
+def test_context_of_one_token_of_icefall(tmp_path):
+    folder = icefall_folder(tmp_path / "icefall", context_size=1)
+    weights = torch.load(folder / "pretrained.pt")
+    del weights["model"]["decoder.conv.weight"]
+    (folder / "pretrained.pt").unlink()
+    torch.save(weights, folder / "pretrained.pt")
+    module, config, _ = convert("icefall", folder, tmp_path / "m.pt")
+    assert config["transducer"]["predictor"]["context_size"] == 1
+    assert bool((module.state_dict()["transducer.predictor.conv.weight"] == 1).all())
+
+
+@pytest.mark.parametrize("flag", ["--causal", "--num_mel_bins=80", "--feature_scale=0.1"])
+def test_flags_that_config_yaml_replaces(flag, tmp_path, capsys):
+    folder = icefall_folder(tmp_path / "icefall")
+    assert f"{flag.split('=')[0]} is given" in refusal(capsys, "icefall", folder,
+                                                       tmp_path / "m.pt", flag)
+
+
+@pytest.mark.parametrize("section", [None, "encoder_conf", "dataset_conf"])
+def test_unsupported_options_of_icefall(section, tmp_path, capsys):
+    folder = icefall_folder(tmp_path / "icefall", section, a_new_option=7)
     assert "a_new_option is 7, which is not a known option" in refusal(capsys, "icefall", folder,
                                                                        tmp_path / "m.pt")
 
 
-def test_predictors_of_other_recurrent_layers(experiment, tmp_path, capsys):
-    change_config(experiment, None, "predictor", "rnn")
-    change_config(experiment, None, "predictor_conf", {"rnn_type": "gru"})
-    assert "rnn_type is 'gru'" in refusal(capsys, "wenet", experiment, tmp_path / "m.pt")
 FLAGS = ["--causal", "--num_mel_bins=80", "--feature_scale=0.1", "--shaw_left=8"]
 
 
@@ -252,3 +304,7 @@ def test_flags_of_other_toolkits(flag, experiment, tmp_path, capsys):
         assert f"{flag.split('=')[0]} is given" in line and f"nothing of this {family}" in line
 
 
+def test_predictors_of_other_recurrent_layers(experiment, tmp_path, capsys):
+    change_config(experiment, None, "predictor", "rnn")
+    change_config(experiment, None, "predictor_conf", {"rnn_type": "gru"})
+    assert "rnn_type is 'gru'" in refusal(capsys, "wenet", experiment, tmp_path / "m.pt")
