@@ -62,10 +62,6 @@ struct ConvolutionConfig {
   // Frames before the stream are zero before the first pointwise convolution (WeNet), and so become
   // the gate of its bias. Otherwise they are zero after the gate.
   bool gated_padding = false;
-
-  // Numbers of frames before t, and after t, that frame t reads.
-  int64_t left_frames() const { return LeftFrames(type, kernel_size); }
-  int64_t right_frames() const { return kernel_size - 1 - left_frames(); }
 };
 
 // The two branches of a Branchformer layer, attention and cgMLP, and their merging (Peng et al.

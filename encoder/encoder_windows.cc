@@ -67,7 +67,8 @@ std::string Encoder::WindowInconsistency(const EncoderState& state, int64_t left
     const LayerState& layer = state.layers[i];
     if (layer.keys.size() > 0 || layer.values.size() > 0 ||
         (layer.key_biases && layer.key_biases->size() > 0) ||
-        layer.cnn_cache.size() != initial[i].cnn_cache.size()) {
+        layer.cnn_cache.size() != initial[i].cnn_cache.size() ||
+        (layer.merge_cache && layer.merge_cache->size() != initial[i].merge_cache->size())) {
       return "cached frames in a stream of windows, which have none";
     }
   }

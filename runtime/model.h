@@ -80,8 +80,6 @@ class Model {
   // Recommended and permitted chunk sizes and left contexts.
   const StreamingConfig& streaming() const;
   const TokenTable& tokens() const;
-  // The vocabulary of texts that show special tokens (StreamOptions::show_special_tokens).
-  const TokenTable& tokens_with_special() const;
   // What StreamOptions::language may be; empty for a model without a language prompt.
   std::vector<std::string> languages() const;
 

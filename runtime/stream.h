@@ -35,7 +35,7 @@ struct StreamOptions {
   static constexpr int64_t kModelDefault = -2;    // what Model::streaming() recommends
   static constexpr int64_t kWholeUtterance = -1;  // chunk_size: one chunk, decoded after Finish
   static constexpr int64_t kUnlimited = -1;       // left_context: all frames before the chunk
-  static constexpr int64_t kNone = -1;            // right_context: chunks, not windows
+  static constexpr int64_t kNoRightContext = -1;  // right_context: chunks, not windows
 
   // C, at least 1. Larger chunks: more accurate, later results.
   int64_t chunk_size = kModelDefault;
@@ -45,7 +45,7 @@ struct StreamOptions {
   // frames after it, as an utterance of its own, of which the chunk's frames are kept. Results come
   // R frames later. For offline models only, which recommend the whole utterance. Default: that of
   // Model::streaming().window for a model that needs the whole utterance and a chunk_size, else
-  // kNone, with which chunks read no frame after them.
+  // kNoRightContext, with which chunks read no frame after them.
   int64_t right_context = kModelDefault;
   SearchOptions search;
   EndpointOptions endpoints;
@@ -73,6 +73,10 @@ struct StreamOptions {
 // Options for a stream of live audio, as Recognizer::Open takes them: with kModelDefault for both
 // chunk_size and right_context, an offline model gets windows in place of the whole utterance.
 StreamOptions LiveOptions(const Model& model, StreamOptions options);
+
+// The vocabulary of the texts of a stream: that of the model, with special tokens as text where the
+// options show them.
+const TokenTable& TextTokens(const Model& model, const StreamOptions& options);
 
 // What a snapshot names without holding it, and what may change when a stream is restored.
 struct RestoreOptions {

@@ -176,7 +176,7 @@ StreamingSetting SettingFromFlags(const std::shared_ptr<const Model>& model) {
         "--left_context are " +
         setting.Name() + ", expected at least 1 and 0");
   }
-  if (FLAGS_baseline && setting.right_context != StreamOptions::kNone) {
+  if (FLAGS_baseline && setting.right_context != StreamOptions::kNoRightContext) {
     throw std::invalid_argument("--baseline has no windows, expected --nobaseline with " +
                                 setting.Name());
   }

@@ -193,7 +193,7 @@ std::string Describe(const StreamOptions& options, const Model& model) {
          (options.left_context == StreamOptions::kUnlimited
               ? "unlimited"
               : std::to_string(options.left_context)) +
-         (options.right_context == StreamOptions::kNone
+         (options.right_context == StreamOptions::kNoRightContext
               ? ""
               : ", right context " + std::to_string(options.right_context)) +
          "; " + model.ComputeDescription();

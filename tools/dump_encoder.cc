@@ -154,7 +154,7 @@ int Run(Console* console) {
         "--caches is set, but the model is a Branchformer, whose caches have rows of several "
         "sizes; expected a Conformer or Transformer");
   }
-  if (!FLAGS_caches.empty() && options.right_context != StreamOptions::kNone) {
+  if (!FLAGS_caches.empty() && options.right_context != StreamOptions::kNoRightContext) {
     throw std::invalid_argument(
         "--caches is set with --right_context=" + std::to_string(options.right_context) +
         ", but windows have no caches; expected one of them");

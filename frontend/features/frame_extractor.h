@@ -31,6 +31,8 @@ struct FrameGeometry {
   float preemph_coeff = 0.0F;
   // Samples of at most this magnitude, before that, give finite features.
   float max_magnitude = 0.0F;
+
+  double shift_ms() const { return 1000.0 * shift / static_cast<double>(sample_frequency); }
 };
 
 // Working memory of FrameExtractor::ComputeFrame, so that frames need no allocation. It holds no

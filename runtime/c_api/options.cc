@@ -23,7 +23,7 @@ static_assert(RUNNEL_TOKEN_LEVEL == static_cast<int>(LanguageModelLevel::kToken)
 static_assert(RUNNEL_MODEL_DEFAULT == StreamOptions::kModelDefault);
 static_assert(RUNNEL_WHOLE_UTTERANCE == StreamOptions::kWholeUtterance);
 static_assert(RUNNEL_UNLIMITED == StreamOptions::kUnlimited);
-static_assert(RUNNEL_NO_RIGHT_CONTEXT == StreamOptions::kNone);
+static_assert(RUNNEL_NO_RIGHT_CONTEXT == StreamOptions::kNoRightContext);
 static_assert(RUNNEL_FLOAT32 == static_cast<int>(Precision::kFloat32));
 static_assert(RUNNEL_BFLOAT16 == static_cast<int>(Precision::kBfloat16));
 static_assert(RUNNEL_INT8 == static_cast<int>(Precision::kInt8));

@@ -23,7 +23,7 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 // Whether a stream's chunks take so long that others should not wait for them.
 bool HasLongChunks(const StreamOptions& options) {
   constexpr int64_t kLongChunk = 64;  // encoder frames
-  const bool is_window = options.right_context != StreamOptions::kNone;
+  const bool is_window = options.right_context != StreamOptions::kNoRightContext;
   const int64_t computed =
       options.chunk_size + (is_window ? options.left_context + options.right_context : 0);
   return options.chunk_size == StreamOptions::kWholeUtterance || computed > kLongChunk;

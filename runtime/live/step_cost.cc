@@ -17,7 +17,7 @@ constexpr double kKept = 0.9;
 }  // namespace
 
 double StepSize(int64_t num_frames, const StreamOptions& options) {
-  const bool is_window = options.right_context != StreamOptions::kNone;
+  const bool is_window = options.right_context != StreamOptions::kNoRightContext;
   const auto frames = static_cast<double>(std::max<int64_t>(0, num_frames));
   const auto left =
       static_cast<double>(options.left_context < 0 ? num_frames : options.left_context);

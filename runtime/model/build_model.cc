@@ -260,10 +260,9 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   // A window has no statistics of the stream so far.
   const bool is_running = config.encoder.normalization == Normalization::kRunning;
   if (config.streaming.chunk_size == -1 && !is_running) {
-    const FrameGeometry& geometry = frame_extractor->geometry();
-    const double frame_ms = 1000.0 * geometry.shift / geometry.sample_frequency;
     const int64_t rate = SubsamplingGeometry(config.encoder.subsampling).rate();
-    config.streaming.window = WindowFor(frame_ms * static_cast<double>(rate));
+    config.streaming.window =
+        WindowFor(frame_extractor->geometry().shift_ms() * static_cast<double>(rate));
   }
   TokenTable tokens(file.archive.units_text, config.vocabulary.vocab_size,
                     config.vocabulary.blank_id, path + ": units.txt", config.token_kinds);

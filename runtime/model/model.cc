@@ -22,8 +22,6 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
 const std::string& Model::name() const { return parts_->config.name; }
 const StreamingConfig& Model::streaming() const { return parts_->config.streaming; }
 const TokenTable& Model::tokens() const { return parts_->tokens; }
-
-const TokenTable& Model::tokens_with_special() const { return parts_->tokens_with_special; }
 std::vector<std::string> Model::languages() const {
   std::vector<std::string> languages;
   if (!parts_->config.prompt) return languages;
@@ -51,10 +49,7 @@ int Model::sample_rate_hz() const {
 
 int Model::feature_dim() const { return parts_->frame_extractor->dim(); }
 
-double Model::feature_frame_ms() const {
-  const FrameGeometry& geometry = parts_->frame_extractor->geometry();
-  return 1000.0 * geometry.shift / static_cast<double>(geometry.sample_frequency);
-}
+double Model::feature_frame_ms() const { return parts_->frame_extractor->geometry().shift_ms(); }
 
 double Model::encoder_frame_ms() const {
   return feature_frame_ms() * static_cast<double>(parts_->encoder.subsampling().rate());

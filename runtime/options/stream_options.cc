@@ -40,7 +40,7 @@ std::vector<StreamOption> MakeStreamTable() {
        {{S::kUnlimited, "all"}, of_model}, "encoder frames",
        "Frames before a chunk that it attends to.", kNothing, everybody, "", "max_left_context"},
       {"right_context", FIELD(stream.right_context), &C::right_context, 0, kMostFrames,
-       {{S::kNone, "none"}, of_model}, "encoder frames",
+       {{S::kNoRightContext, "none"}, of_model}, "encoder frames",
        "Of an offline model: frames after a chunk, with which it is computed anew in a window "
        "(docs/models.md). Default: 0.64 s of audio in live streams and with a chunk_size; none in "
        "other streams and in decode_wav.",

@@ -21,10 +21,6 @@ std::variant<SearchValue<CtcSearch>, SearchValue<TransducerSearch>> MakeSearch(
 
 }  // namespace
 
-const TokenTable& TextTokens(const Model& model, const StreamOptions& options) {
-  return options.show_special_tokens ? model.tokens_with_special() : model.tokens();
-}
-
 HeadDecoding::HeadDecoding(const Model& model, const StreamOptions& options)
     : tokens_(&model.tokens()),
       search_(MakeSearch(model, options.search)),

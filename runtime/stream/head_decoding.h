@@ -20,9 +20,6 @@
 
 namespace runnel {
 
-// The vocabulary of the texts of a stream.
-const TokenTable& TextTokens(const Model& model, const StreamOptions& options);
-
 // A search as a value: a copy is its clone.
 template <class S>
 class SearchValue {

@@ -33,10 +33,10 @@ void ResolveStreaming(const ModelConfig& config, StreamOptions* options) {
   if (options->right_context == kDefault) {
     const bool needs_window = window && options->chunk_size != StreamOptions::kWholeUtterance &&
                               config.encoder.NeedsWholeUtterance() != nullptr;
-    options->right_context = needs_window ? window->right_context : StreamOptions::kNone;
+    options->right_context = needs_window ? window->right_context : StreamOptions::kNoRightContext;
   }
   if (options->left_context == kDefault) {
-    const bool is_window = window && options->right_context != StreamOptions::kNone;
+    const bool is_window = window && options->right_context != StreamOptions::kNoRightContext;
     options->left_context = is_window ? window->left_context : streaming.left_context;
   }
   CheckStreaming(config, {options->chunk_size, options->left_context, options->right_context});
@@ -87,6 +87,11 @@ StreamOptions LiveOptions(const Model& model, StreamOptions options) {
     options.right_context = window->right_context;
   }
   return options;
+}
+
+const TokenTable& TextTokens(const Model& model, const StreamOptions& options) {
+  const ModelParts& parts = model.parts();
+  return options.show_special_tokens ? parts.tokens_with_special : parts.tokens;
 }
 
 StreamOptions ResolveOptions(const Model& model, StreamOptions options) {

@@ -11,7 +11,6 @@
 #include "runtime/hotwords.h"
 #include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/stream.h"
-#include "runtime/stream/head_decoding.h"
 #include "runtime/stream/stream_state.h"
 #include "runtime/stream/token_times.h"
 #include "runtime/token_table.h"

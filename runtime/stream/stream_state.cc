@@ -69,7 +69,7 @@ std::optional<EncoderChunk> Stream::State::NextChunk() const {
   const Encoder& computing = model->parts().encoder;
   const int64_t num_ready = input.NumFramesReady();
   const int64_t right_context = options.right_context;
-  const bool is_window = right_context != StreamOptions::kNone;
+  const bool is_window = right_context != StreamOptions::kNoRightContext;
   if (!is_window || !input.is_preview() || input.features().finished()) {
     return computing.NextChunk(encoder, options.chunk_size, num_ready, input.has_ended(),
                                right_context);

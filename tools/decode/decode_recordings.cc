@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "runtime/stream/head_decoding.h"
+#include "runtime/stream.h"
 #include "tools/cli/run_in_threads.h"
 #include "tools/decode/ordered_output.h"
 #include "tools/decode/result_sink.h"

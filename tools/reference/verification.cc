@@ -174,7 +174,7 @@ void Verification::CompareWithOthers(size_t index) {
   const StreamingSetting& setting = settings_[index];
   const at::Tensor chunked = RunChunked(encoder, features_, setting);
   chunked_[index] = chunked;
-  const at::Tensor whole = setting.right_context == StreamOptions::kNone
+  const at::Tensor whole = setting.right_context == StreamOptions::kNoRightContext
                                ? CompareChunks(index, chunked)
                                : CompareWindows(index, chunked);
   if (!tries_all_[index]) return;
@@ -297,7 +297,7 @@ void Verification::CompareLayers(size_t index) {
   const StreamingSetting& setting = settings_[index];
   LayerRecorder whole;
   LayerRecorder chunked;
-  if (setting.right_context != StreamOptions::kNone) return;  // windows overlap
+  if (setting.right_context != StreamOptions::kNoRightContext) return;  // windows overlap
   RunUnderMask(model_->parts().encoder, features_, setting, whole.Observer());
   RunChunked(model_->parts().encoder, features_, setting, chunked.Observer());
   const std::lock_guard<std::mutex> lock(mutex_);

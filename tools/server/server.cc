@@ -253,7 +253,8 @@ class Server {
       defaults = Defaults();
     }
     if (!is_whole) {
-      if (defaults.right_context != StreamOptions::kNone) left_context = defaults.left_context;
+      if (defaults.right_context != StreamOptions::kNoRightContext)
+        left_context = defaults.left_context;
       chosen.right_context = defaults.right_context;
     }
     const ModelConfig& model = recognizer_.model()->parts().config;
@@ -281,7 +282,7 @@ class Server {
               << (defaults_.left_context == StreamOptions::kUnlimited
                       ? "unlimited"
                       : std::to_string(defaults_.left_context))
-              << (defaults_.right_context == StreamOptions::kNone
+              << (defaults_.right_context == StreamOptions::kNoRightContext
                       ? ""
                       : ", right context " + std::to_string(defaults_.right_context))
               << ", unless a client asks for others";

@@ -338,7 +338,7 @@ TEST(StreamWindowsTest, Refusals) {
   EXPECT_EQ(error(Offline(), Windows(4, kUnlimited, 16)),
             "left_context is -1, expected 0 or more with right_context: each window is computed "
             "anew");
-  EXPECT_TRUE(Contains(error(Offline(), Windows(4, 8, StreamOptions::kNone)),
+  EXPECT_TRUE(Contains(error(Offline(), Windows(4, 8, StreamOptions::kNoRightContext)),
                        "chunk_size is 4, expected -1, or a right_context of 0 or more: this model "
                        "needs the whole utterance"));
   EXPECT_TRUE(Contains(error(Offline(), Windows(0, 8, 16)), "chunk_size is 0, expected"));

@@ -12,7 +12,7 @@
 
 #include "frontend/audio_source.h"
 #include "runtime/model.h"
-#include "runtime/stream/head_decoding.h"
+#include "runtime/stream.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/resources/rated_log.h"

@@ -34,7 +34,8 @@ double LimitOf(const Limits& limits, const std::string& name) {
 void CheckLimit(const StreamOption& option, const std::string& name, int64_t value,
                 const Limits& limits) {
   if (option.server_limit.empty()) return;
-  if (option.name == "right_context" && value == StreamOptions::kNone) return;  // the least
+  if (option.name == "right_context" && value == StreamOptions::kNoRightContext)
+    return;  // the least
   const auto limit = static_cast<int64_t>(LimitOf(limits, option.server_limit));
   const bool permits_all = limit == StreamOptions::kWholeUtterance;
   if (permits_all || (value >= 0 && value <= limit)) return;

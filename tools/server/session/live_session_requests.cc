@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "runtime/model.h"
-#include "runtime/stream/head_decoding.h"
+#include "runtime/stream.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"

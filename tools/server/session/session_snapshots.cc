@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/model.h"
-#include "runtime/stream/head_decoding.h"
+#include "runtime/stream.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/resources/rated_log.h"

@@ -32,7 +32,7 @@ TEST(RunnelResults, ReadyAndResumed) {
   info.options.sample_rate_hz = 8000;
   info.options.chunk_size = 16;
   info.options.left_context = 64;
-  info.options.right_context = StreamOptions::kNone;
+  info.options.right_context = StreamOptions::kNoRightContext;
   info.options.search.head = Head::kCtc;
   info.encoder_frame_ms = 40;
   json expected = {{"type", "ready"},    {"version", 1},        {"session", "s1"},
