@@ -1,7 +1,7 @@
 // The interface of feature extractors: the samples of one window to one frame of features.
 //
-// This folder holds the extractors, Fbank and MelSpectrogram. An extractor is immutable and shared
-// by all streams; FeatureStream (frontend/feature_stream.h) holds the state of one stream.
+// This folder holds the extractors, Fbank, Mfcc and MelSpectrogram. An extractor is immutable and
+// shared by all streams; FeatureStream (frontend/feature_stream.h) holds the state of one stream.
 #ifndef RUNNEL_FRONTEND_FEATURES_FRAME_EXTRACTOR_H_
 #define RUNNEL_FRONTEND_FEATURES_FRAME_EXTRACTOR_H_
 
@@ -49,9 +49,11 @@ class FrameScratch {
 
  private:
   friend class MelEnergies;
-  std::vector<float> window_;  // the windowed samples, padded to the FFT's size
-  std::vector<float> work_;    // the FFT's output
-  std::vector<float> power_;   // the power spectrum
+  friend class Mfcc;
+  std::vector<float> window_;   // the windowed samples, padded to the FFT's size
+  std::vector<float> work_;     // the FFT's output
+  std::vector<float> power_;    // the power spectrum
+  std::vector<float> columns_;  // of Fbank, for Mfcc
 };
 
 // Immutable after construction: any number of threads may share one, each with its own

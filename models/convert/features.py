@@ -1,6 +1,7 @@
 """The `features` section of a converted model.
 
-WeNet's models use Kaldi's filter bank. NeMo and ESPnet each use their own log mel spectrogram.
+WeNet's models use Kaldi's filter bank or its MFCCs. NeMo and ESPnet each use their own log mel
+spectrogram.
 """
 
 import math
@@ -10,7 +11,7 @@ import torch
 
 from models.convert.errors import ConversionError
 from models.convert.settings import Settings
-from models.reference.archive import fbank_section, mel_spectrogram_section
+from models.reference.archive import fbank_section, mel_spectrogram_section, mfcc_section
 
 _KALDI_WINDOWS = {name: name for name in ("povey", "hanning", "hamming", "rectangular", "blackman")}
 _WINDOWS = {"hann": "hanning", "hamming": "hamming", "blackman": "blackman"}
@@ -26,6 +27,22 @@ def wenet_fbank(fbank: Settings, bins_option: str, rate: int) -> Dict[str, Any]:
         window_type=fbank.choice("window_type", "povey", _KALDI_WINDOWS))
     fbank.ignore("dither")
     return section
+
+
+def wenet_mfcc(mfcc: Settings, rate: int) -> Dict[str, Any]:
+    """The MFCCs of torchaudio with WeNet's options, without dither."""
+    num_bins = mfcc.size("num_mel_bins", 23, "features.num_mel_bins")
+    num_ceps = mfcc.size("num_ceps", 40, "features.num_ceps")
+    if num_ceps > num_bins:
+        raise ConversionError(f"train.yaml.dataset_conf.mfcc_conf: num_ceps is {num_ceps} and "
+                              f"num_mel_bins {num_bins}, expected num_ceps not to be above")
+    mfcc.ignore("dither")
+    return mfcc_section(
+        num_ceps, sample_frequency=rate, num_mel_bins=num_bins,
+        frame_length_ms=float(mfcc.take("frame_length", 25, "features.frame_length_ms")),
+        frame_shift_ms=float(mfcc.take("frame_shift", 10, "features.frame_shift_ms")),
+        low_freq=float(mfcc.take("low_freq", 20.0)),
+        high_freq=float(mfcc.take("high_freq", 0.0)))
 
 
 def nemo_features(preprocessor: Settings, where: str, rate: int,

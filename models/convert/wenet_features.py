@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional
 
 from models.convert import statistics
 from models.convert.errors import ConversionError
-from models.convert.features import wenet_fbank
+from models.convert.features import wenet_fbank, wenet_mfcc
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed
 from models.convert.settings import Settings
@@ -15,7 +15,7 @@ _TENSORS = ("encoder.global_cmvn.mean", "encoder.global_cmvn.istd")
 _OF_DATASETS = (
     "batch_conf", "batch_size", "batch_type", "cycle", "filter_conf", "language_conf",
     "list_shuffle", "list_shuffle_conf", "log_mel_spectrogram_conf", "max_frames_in_batch",
-    "max_length", "mfcc_conf", "min_length", "shuffle", "shuffle_conf", "singal_channel_conf",
+    "max_length", "min_length", "shuffle", "shuffle_conf", "singal_channel_conf",
     "sort", "sort_conf", "speaker_conf", "spec_aug", "spec_aug_conf", "spec_sub", "spec_sub_conf",
     "spec_trim", "spec_trim_conf", "speed_perturb", "split_with_space", "syncbn",
     "token_max_length", "token_min_length")
@@ -73,18 +73,23 @@ def read_statistics(config: Settings) -> Statistics:
 
 
 def read_features(config: Settings) -> Dict[str, Any]:
-    """dataset_conf.fbank_conf since v1.0; before that, collate_conf."""
+    """dataset_conf.fbank_conf or mfcc_conf since v1.0; before that, collate_conf."""
     dataset = config.section("dataset_conf")
     kind = dataset.take("feats_type", "fbank")
-    if kind != "fbank":
+    if kind not in ("fbank", "mfcc"):
         raise ConversionError(f"train.yaml.dataset_conf.feats_type is {kind!r}, which is not "
-                              "supported; supported: fbank")
+                              "supported; supported: fbank, mfcc")
     dataset.ignore(*_OF_DATASETS)
     rate = dataset.section("resample_conf").take("resample_rate", 16000,
                                                  "features.sample_frequency")
     if not all([config.take("raw_wav", True), dataset.take("raw_wav", True)]):
         config.assumed["features"] = ("raw_wav is false: the features were computed before the "
                                       "training; taken to be Kaldi's filter bank")
+    if kind == "mfcc":
+        dataset.ignore("fbank_conf")
+        config.ignore("collate_conf")
+        return wenet_mfcc(dataset.section("mfcc_conf"), rate)
+    dataset.ignore("mfcc_conf")
     if dataset.has("fbank_conf") or not config.has("collate_conf"):
         config.ignore("collate_conf")
         return wenet_fbank(dataset.section("fbank_conf"), "num_mel_bins", rate)

@@ -43,6 +43,12 @@ def fbank_section(**changes: Any) -> Dict[str, Any]:
     }, changes)
 
 
+def mfcc_section(num_ceps: int, **changes: Any) -> Dict[str, Any]:
+    """The `features` section of MFCCs with Kaldi's lifter and filters, except `changes`."""
+    return {**fbank_section(**changes), "type": "mfcc", "num_ceps": num_ceps,
+            "cepstral_lifter": 22.0}
+
+
 def mel_spectrogram_section(**changes: Any) -> Dict[str, Any]:
     """The `features` section with NeMo's defaults (80 bins, windows of 25 ms), except `changes`."""
     return _changed({
@@ -69,7 +75,7 @@ def model_config(name: str, config: ModelConfig, features: Dict[str, Any],
     """The content of runnel.json.
 
     Args:
-        features: from `fbank_section` or `mel_spectrogram_section`.
+        features: from `fbank_section`, `mfcc_section` or `mel_spectrogram_section`.
         streaming: fields of that section; missing ones get the values below (no limit).
         special_tokens: the tokens that stand for something else than their names, as in the file.
         vocabularies: of the languages of a vocabulary that is made of several, as in the file.

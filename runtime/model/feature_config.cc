@@ -8,6 +8,7 @@
 #include "encoder/json/json_section.h"
 #include "frontend/features/fbank.h"
 #include "frontend/features/mel_spectrogram.h"
+#include "frontend/features/mfcc.h"
 
 namespace runnel {
 namespace {
@@ -52,6 +53,14 @@ FbankOptions ParseFbank(JsonSection* section) {
   return fbank;
 }
 
+MfccOptions ParseMfcc(JsonSection* section) {
+  MfccOptions mfcc;
+  static_cast<FbankOptions&>(mfcc) = ParseFbank(section);
+  mfcc.num_ceps = Int(section, "num_ceps");
+  mfcc.cepstral_lifter = Float(section, "cepstral_lifter");
+  return mfcc;
+}
+
 MelSpectrogramOptions ParseMelSpectrogram(JsonSection* section) {
   MelSpectrogramOptions mel;
   mel.preemph_coeff = Float(section, "preemph_coeff");
@@ -76,7 +85,7 @@ MelSpectrogramOptions ParseMelSpectrogram(JsonSection* section) {
   return mel;
 }
 
-enum class Type { kFbank, kMelSpectrogram };
+enum class Type { kFbank, kMfcc, kMelSpectrogram };
 
 }  // namespace
 
@@ -84,6 +93,7 @@ int FeatureConfig::dim() const {
   if (const auto* const mel = std::get_if<MelSpectrogramOptions>(&options)) {
     return mel->num_mel_bins;
   }
+  if (const auto* const mfcc = std::get_if<MfccOptions>(&options)) return mfcc->num_ceps;
   return std::get<FbankOptions>(options).FeatureDim();
 }
 
@@ -91,18 +101,24 @@ std::shared_ptr<const FrameExtractor> MakeFrameExtractor(const FeatureConfig& co
   if (const auto* const mel = std::get_if<MelSpectrogramOptions>(&config.options)) {
     return std::make_shared<const MelSpectrogram>(*mel);
   }
+  if (const auto* const mfcc = std::get_if<MfccOptions>(&config.options)) {
+    return std::make_shared<const Mfcc>(*mfcc);
+  }
   return std::make_shared<const Fbank>(std::get<FbankOptions>(config.options));
 }
 
 FeatureConfig ParseFeatureConfig(JsonSection section, const std::string& source) {
   FeatureConfig config;
   const Type type = section.Choice<Type>(
-      "type", {{"fbank", Type::kFbank}, {"mel_spectrogram", Type::kMelSpectrogram}});
+      "type",
+      {{"fbank", Type::kFbank}, {"mfcc", Type::kMfcc}, {"mel_spectrogram", Type::kMelSpectrogram}});
   const auto rate = static_cast<float>(section.Integer("sample_frequency", 1000, 384000));
   config.sample_scale = Float(&section, "sample_scale");
   if (!(config.sample_scale > 0)) section.Fail("sample_scale", "a number above 0");
   if (type == Type::kFbank) {
     config.options = ParseFbank(&section);
+  } else if (type == Type::kMfcc) {
+    config.options = ParseMfcc(&section);
   } else {
     config.options = ParseMelSpectrogram(&section);
   }

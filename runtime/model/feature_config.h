@@ -9,6 +9,7 @@
 
 #include "frontend/features/fbank_options.h"
 #include "frontend/features/mel_spectrogram_options.h"
+#include "frontend/features/mfcc_options.h"
 
 namespace runnel {
 
@@ -17,7 +18,7 @@ class JsonSection;
 
 // Samples in [-1, 1] are multiplied by sample_scale before the extractor takes them.
 struct FeatureConfig {
-  std::variant<FbankOptions, MelSpectrogramOptions> options;
+  std::variant<FbankOptions, MfccOptions, MelSpectrogramOptions> options;
   float sample_scale = 32768;
 
   int dim() const;  // values per frame

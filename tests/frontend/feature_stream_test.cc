@@ -18,6 +18,7 @@
 
 #include "frontend/features/fbank.h"
 #include "frontend/features/mel_spectrogram.h"
+#include "frontend/features/mfcc.h"
 #include "frontend/resampler.h"
 #include "frontend/sample_range.h"
 
@@ -135,6 +136,9 @@ std::vector<Framing> Framings() {
     options.frame_shift_ms = 0.1875F;  // 3 samples
     add(options);
   }
+  MfccOptions mfcc;
+  mfcc.use_energy = true;
+  all.push_back({"mfcc", std::make_shared<const Mfcc>(mfcc)});
   for (const AudioEdge edge : {AudioEdge::kZero, AudioEdge::kReflect}) {
     for (const bool last_frame : {false, true}) {
       MelSpectrogramOptions options;

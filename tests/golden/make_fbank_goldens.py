@@ -5,14 +5,14 @@ Run from the root of the repository, with Debian 12's python3-torchaudio (0.13):
 
     /usr/bin/python3 tests/golden/make_fbank_goldens.py
 
-It writes input.wav, one signal of 16-bit samples, and fbank.txt, for each case its name, the
-options that differ from FbankOptions' defaults, and the features. The sampling rate in input.wav
-means nothing: each case takes the samples to be at its own rate.
+It writes input.wav, one signal of 16-bit samples; fbank.txt, for each case its name, the options
+that differ from FbankOptions' defaults, and the features; and mfcc.txt, the same for MfccOptions.
+The sampling rate in input.wav means nothing: each case takes the samples to be at its own rate.
 """
 
 import pathlib
 import wave
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 import torch
@@ -100,13 +100,26 @@ def make_cases() -> List[Tuple[str, Options]]:
     return cases
 
 
-def compute(signal: np.ndarray, options: Options) -> np.ndarray:
+def make_mfcc_cases() -> List[Tuple[str, Options]]:
+    """As make_cases, of MfccOptions."""
+    return [
+        ("defaults", {}),
+        ("wenet", {"num_mel_bins": 40, "num_ceps": 40, "high_freq": -400.0}),
+        ("one", {"num_ceps": 1}),
+        ("no_lifter", {"num_ceps": 20, "cepstral_lifter": 0.0}),
+        ("lifter_5", {"num_ceps": 23, "cepstral_lifter": 5.0}),
+        ("energy", {"use_energy": True, "energy_floor": 1.0}),
+        ("mirrored", {"snip_edges": False, "cepstral_lifter": 30.5}),
+    ]
+
+
+def compute(signal: np.ndarray, options: Options, extractor: Callable = kaldi.fbank) -> np.ndarray:
     """Returns (frames, dim) float64; in double precision, so as to add no rounding of its own."""
     arguments: Options = {"sample_frequency": 16000.0, "energy_floor": 0.0, "dither": 0.0}
     for name, value in options.items():
         arguments[TORCHAUDIO_NAMES.get(name, name)] = value
     waveform = torch.from_numpy(signal.astype(np.float64)).unsqueeze(0)
-    return kaldi.fbank(waveform, **arguments).numpy()
+    return extractor(waveform, **arguments).numpy()
 
 
 def main() -> None:
@@ -117,9 +130,17 @@ def main() -> None:
         file.setsampwidth(2)
         file.setframerate(16000)
         file.writeframes(signal.astype("<i2").tobytes())
-    with open(FOLDER / "fbank.txt", "w", encoding="ascii") as file:
-        for name, options in make_cases():
-            features = compute(signal, options)
+    write("fbank.txt", [(name, options, compute(signal, options))
+                        for name, options in make_cases()])
+    # torchaudio makes its matrix of cosines in the default type.
+    torch.set_default_dtype(torch.float64)
+    write("mfcc.txt", [(name, options, compute(signal, options, kaldi.mfcc))
+                       for name, options in make_mfcc_cases()])
+
+
+def write(name: str, cases: List[Tuple[str, Options, np.ndarray]]) -> None:
+    with open(FOLDER / name, "w", encoding="ascii") as file:
+        for name, options, features in cases:
             file.write(f"case {name}\n")
             for option, value in options.items():
                 text = str(int(value)) if isinstance(value, bool) else str(value)

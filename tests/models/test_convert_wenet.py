@@ -10,6 +10,8 @@ import torch
 import yaml
 from convert_support import ROOT, assert_equal_values, convert, main, need_shared, refusal
 
+from models.reference.archive import mfcc_section
+
 CASES = sorted(path.stem for path in (ROOT / "tests/golden/wenet").glob("*.npz"))
 
 
@@ -258,7 +260,7 @@ def test_null_where_it_is_the_default(experiment, tmp_path):
     (None, "model", "paraformer"),
     (None, "tokenizer", "whisper"),
     ("ctc_conf", "ctc_blank_id", 12),
-    ("dataset_conf", "feats_type", "mfcc"), (None, "cmvn", "utterance_cmvn"),
+    ("dataset_conf", "feats_type", "log_mel_spectrogram"), (None, "cmvn", "utterance_cmvn"),
     ("model_conf", "a_new_option", 7), ("dataset_conf", "a_new_option", 7),
     ("cmvn_conf", "a_new_option", 7), ("tokenizer_conf", "a_new_option", 7),
     ("ctc_conf", "a_new_option", 7), (None, "a_new_option", 7),
@@ -280,6 +282,24 @@ def test_unsupported_options_of_the_features(section, name, value, experiment, t
     save_config(experiment, config)
     line = refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
     assert f"train.yaml.dataset_conf.{section}.{name} is {value!r}" in line
+
+
+def test_mfcc(experiment, tmp_path, capsys):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    dataset = config["dataset_conf"]
+    bins = dataset.pop("fbank_conf")["num_mel_bins"]
+    dataset.update(feats_type="mfcc", mfcc_conf={
+        "num_mel_bins": bins + 3, "num_ceps": bins, "frame_length": 25, "frame_shift": 12,
+        "low_freq": 30, "high_freq": -400, "dither": 0.1})
+    save_config(experiment, config)
+    _, converted, _ = convert("wenet", experiment, tmp_path / "model.pt")
+    assert converted["features"] == mfcc_section(bins, num_mel_bins=bins + 3, frame_shift_ms=12.0,
+                                                 low_freq=30.0, high_freq=-400.0)
+    capsys.readouterr()
+    for change, expected in [({"num_ceps": bins + 4}, "num_ceps"), ({"lifter": 7}, "lifter is 7")]:
+        dataset["mfcc_conf"] = {"num_mel_bins": bins + 3, "num_ceps": bins, **change}
+        save_config(experiment, config)
+        assert expected in refusal(capsys, "wenet", experiment, tmp_path / "model2.pt")
 
 
 def test_unsupported_options_of_older_features(experiment, tmp_path, capsys):

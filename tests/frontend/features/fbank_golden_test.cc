@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "frontend/features/fbank.h"
+#include "frontend/features/mfcc.h"
 #include "tests/support/feature_goldens.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/tolerances.h"
@@ -155,7 +156,43 @@ INSTANTIATE_TEST_SUITE_P(Grid, FbankTorchaudioTest,
                          });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FbankTorchaudioTest);
 
-TEST(FbankTorchaudioFilesTest, ArePresent) { EXPECT_GE(ReadFeatureCases("fbank.txt").size(), 40U); }
+class MfccTorchaudioTest : public ::testing::TestWithParam<FeatureCase> {};
+
+TEST_P(MfccTorchaudioTest, SameFeatures) {
+  const FeatureCase& golden = GetParam();
+  MfccOptions options;
+  for (const auto& [name, value] : golden.options) {
+    if (name == "num_ceps") {
+      options.num_ceps = std::stoi(value);
+    } else if (name == "cepstral_lifter") {
+      options.cepstral_lifter = std::stof(value);
+    } else {
+      SetOption(name, value, &options);
+    }
+  }
+  const std::vector<float> actual = testing::ComputeFeatures(
+      std::make_shared<const Mfcc>(options), ReadSamples(FeatureGoldenPath("input.wav")), 32768.0F);
+  ASSERT_EQ(static_cast<size_t>(options.num_ceps), golden.dim);
+  ASSERT_EQ(actual.size(), golden.num_frames * golden.dim);
+  for (size_t i = 0; i < actual.size(); ++i) {
+    // The lifter multiplies a coefficient, and its error, by up to 1 + Q / 2.
+    const float tolerance = testing::kKaldiTolerance * (1 + options.cepstral_lifter / 2);
+    EXPECT_NEAR(actual[i], golden.features[i], tolerance)
+        << "frame " << i / golden.dim << ", coefficient " << i % golden.dim;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Grid, MfccTorchaudioTest,
+                         ::testing::ValuesIn(ReadFeatureCases("mfcc.txt")),
+                         [](const ::testing::TestParamInfo<FeatureCase>& param) {
+                           return param.param.name;
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MfccTorchaudioTest);
+
+TEST(FbankTorchaudioFilesTest, ArePresent) {
+  EXPECT_GE(ReadFeatureCases("fbank.txt").size(), 40U);
+  EXPECT_GE(ReadFeatureCases("mfcc.txt").size(), 7U);
+}
 
 }  // namespace
 }  // namespace runnel

@@ -308,7 +308,7 @@ TEST(ModelConfigTest, NotJson) {
 
 TEST(ModelConfigTest, FeaturesOutOfRange) {
   const std::vector<std::pair<std::string, json>> cases = {
-      {"type", "mfcc"},        {"sample_frequency", 999}, {"sample_frequency", 384001},
+      {"type", "plp"},         {"sample_frequency", 999}, {"sample_frequency", 384001},
       {"sample_scale", 0.0},   {"sample_scale", -1.0},    {"sample_scale", 1e39},
       {"frame_length_ms", 0},  {"frame_length_ms", -25},  {"frame_length_ms", 1e30},
       {"frame_shift_ms", 0},   {"frame_shift_ms", -10},   {"frame_shift_ms", 1e30},
@@ -320,6 +320,36 @@ TEST(ModelConfigTest, FeaturesOutOfRange) {
       {"energy_floor", 1e39}};
   for (const auto& [field, value] : cases) {
     EXPECT_TRUE(Contains(RefusalOf("/features/" + field, value), "features")) << field << value;
+  }
+}
+
+TEST(ModelConfigTest, ReadsMfccs) {
+  json valid = ValidConfig();
+  valid["features"]["type"] = "mfcc";
+  valid["features"]["htk_compat"] = false;
+  valid["features"]["num_ceps"] = 13;
+  valid["features"]["cepstral_lifter"] = 20.5;
+  valid["encoder"]["input_dim"] = 13;
+  const ModelConfig config = ParseModelConfig(valid.dump(), "m.pt");
+  EXPECT_EQ(config.features.dim(), 13);
+  const auto& mfcc = std::get<MfccOptions>(config.features.options);
+  EXPECT_EQ(mfcc.sample_frequency, 8000.0F);
+  EXPECT_EQ(mfcc.num_mel_bins, 40);
+  EXPECT_TRUE(mfcc.use_energy);
+  EXPECT_EQ(mfcc.num_ceps, 13);
+  EXPECT_EQ(mfcc.cepstral_lifter, 20.5F);
+  for (const std::string field : {"num_ceps", "cepstral_lifter", "low_freq"}) {
+    EXPECT_TRUE(Contains(ParseError(Without(valid, json::json_pointer("/features/" + field))),
+                         "m.pt: features." + field + " is missing"));
+  }
+  const std::vector<std::pair<std::string, json>> wrong = {
+      {"num_ceps", 0},          {"num_ceps", 41},     {"cepstral_lifter", -1.0},
+      {"use_log_fbank", false}, {"htk_compat", true}, {"num_mel_bins", 12}};
+  for (const auto& [field, value] : wrong) {
+    const std::string message =
+        ParseError(With(valid, json::json_pointer("/features/" + field), value));
+    EXPECT_EQ(message.rfind("m.pt: features", 0), 0U) << message;
+    EXPECT_TRUE(Contains(message, ", expected ")) << message;
   }
 }
 
