@@ -68,16 +68,14 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-[[noreturn]] void ThrowDamaged(const std::string& path, const std::exception& error) {
-  throw std::runtime_error(path + ": is truncated, damaged or not a TorchScript archive (" +
-                           error.what() + ")");
-}
-
+// Of a whole archive, the end is the zip's directory.
 ZipFile OpenZip(const std::string& path) {
   try {
     return ZipFile(path);
   } catch (const std::exception& error) {
-    ThrowDamaged(path, error);
+    const uint64_t size = std::filesystem::file_size(std::filesystem::u8path(path));
+    throw std::runtime_error(path + ": is truncated or damaged (" + std::to_string(size) +
+                             " bytes, " + error.what() + "), expected a whole TorchScript archive");
   }
 }
 
@@ -88,7 +86,8 @@ ScriptArchive ReadWhole(const std::string& path, ZipFile* zip) {
     zip->CheckUnreadEntries();
     return script;
   } catch (const std::exception& error) {
-    ThrowDamaged(path, error);
+    throw std::runtime_error(path + ": is damaged or not a TorchScript archive (" + error.what() +
+                             ")");
   }
 }
 

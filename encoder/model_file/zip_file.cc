@@ -50,7 +50,8 @@ ZipFile::ZipFile(const std::string& path) {
     zip_error_init_with_code(&error, code);
     const std::string message = zip_error_strerror(&error);
     zip_error_fini(&error);
-    throw std::runtime_error(message);
+    // libzip's words for it are "Not a zip archive".
+    throw std::runtime_error(code == ZIP_ER_NOZIP ? "no zip directory at their end" : message);
   }
   num_entries_ = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
   is_read_.resize(num_entries_, false);

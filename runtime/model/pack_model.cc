@@ -28,6 +28,7 @@ uint64_t PackModel(const std::string& path, Precision precision, const std::stri
   PackedFile result;
   result.archive.config_json = file.archive.config_json;
   result.archive.units_text = file.archive.units_text;
+  result.archive.note = file.archive.note;
   result.digest = file.digest;
   result.precision = precision;
   PackedWeights packed;

@@ -94,6 +94,7 @@ class PackedFileReader {
     file.precision = index.Choice("precision", Precisions());
     CheckKind(index.String("kind"));
     file.digest = index.String("digest");
+    if (index.Has("note")) file.archive.note = index.String("note");
     file.archive.path = path_;
     file.archive.config_json = Bytes(&index, "config");
     file.archive.units_text = Bytes(&index, "units");
@@ -237,6 +238,7 @@ uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
   index["kind"] = Kind();
   index["precision"] = PrecisionName(file.precision);
   index["digest"] = file.digest;
+  if (!file.archive.note.empty()) index["note"] = file.archive.note;
   index["config"] = sections.Add(file.archive.config_json);
   index["units"] = sections.Add(file.archive.units_text);
   index["tensors"] = nlohmann::ordered_json::array();

@@ -8,6 +8,7 @@
 //   "kind"       "named " and kStoredMatrixKind (encoder/cpu/kernels/matmul/stored_matrix.h)
 //   "precision"  "float32", "bfloat16" or "int8"
 //   "digest"     of the model file that was packed
+//   "note"       of its weights, for a log; only where there is one
 //   "config", "units"  sections: runnel.json and units.txt
 //   "tensors"    {"name", "shape", "values": section, or null for a tensor in the matrices}
 //   "matrices"   {"name", "shape": [output_dim, input_dim], "values", "scales", "column_sums":

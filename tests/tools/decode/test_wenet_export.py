@@ -165,6 +165,12 @@ def test_int8_weights_are_reported(tmp_path):
                f"--units={folder / 'units.txt'}", wav)
     assert done.returncode == 0
     assert "weights dequantised from int8" in done.stderr.splitlines()[0]
+    succeed("pack_model", f"--model={folder / 'final_quant.zip'}",
+            f"--units={folder / 'units.txt'}", "--precision=int8",
+            f"--output={tmp_path / 'packed.pt'}")
+    done = run("decode_wav", f"--model={tmp_path / 'packed.pt'}", wav)
+    assert done.returncode == 0
+    assert "weights dequantised from int8" in done.stderr.splitlines()[0]
     done = run("decode_wav", *write_export(tmp_path, load_case(CASES[0])), wav)
     assert done.returncode == 0 and "dequantised" not in done.stderr
 
