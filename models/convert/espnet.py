@@ -7,17 +7,15 @@ omits get ESPnet's default, stated next to each option.
 import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
-from models.convert import branchformers, espnet_transducer, statistics, units
+from models.convert import branchformers, espnet_features, espnet_transducer, units
 from models.convert.attention_decoder import read_decoder, take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
-from models.convert.features import espnet_features
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import Resolved, streaming
 from models.convert.settings import Settings, read_yaml
 from models.convert.weights import read_weights
-from models.reference.archive import fbank_section
 
 _PARAMETER = r"(weight|bias)"
 _LAYER = r"(encoder\.encoders\.\d+\.)"
@@ -81,10 +79,8 @@ _OF_TRAINING = (
 _OF_LOSSES = (
     "aux_ctc", "ctc_weight", "extract_feats_in_collect_stats", "ignore_id", "interctc_weight",
     "lang_token_id", "length_normalized_loss", "lsm_weight", "report_cer", "report_wer",
-    "sym_blank", "sym_space", "transducer_multi_blank_durations", "transducer_multi_blank_sigma",
+    "sym_blank", "sym_mask", "sym_space", "transducer_multi_blank_durations", "transducer_multi_blank_sigma",
     "transducer_weight")
-# Usual numbers of filters in Kaldi's filter bank.
-_FILTERS = (20, 23, 24, 26, 30, 32, 36, 40, 60, 64, 72, 80, 96, 100, 120, 128)
 
 
 def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
@@ -102,7 +98,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
                                 folder.where("config.yaml")), "config.yaml", assumed)
     weights_name = choices.take("checkpoint") or _checkpoint(folder, notes)
     source = folder.where(weights_name)
-    _check_kind(config)
+    _check_kind(config, notes)
     has_transducer = _decoder_kind(config) == "transducer"
     if choices.head == "transducer" and not has_transducer:
         raise ConversionError(f"{source}: --head is {choices.head}, but the model has only ctc")
@@ -111,8 +107,9 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
         assumed["encoder.layer_norm_eps"] = "ESPnet's LayerNorm has 1e-12"
         eps = 1e-12
     encoder = _encoder(config, assumed, eps)
-    statistics_file = _statistics_file(config)
-    features = _features(config, assumed)
+    statistics_file = espnet_features.statistics_file(config)
+    espnet_features.check_volume(config, notes)
+    features = espnet_features.features(config, assumed)
     tokens = _tokens(config, folder)
     if tokens[:1] != ["<blank>"]:
         assumed["ctc.blank_id"] = "ESPnet has the blank first"
@@ -138,7 +135,8 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     if found != encoder["num_layers"]:
         raise ConversionError(f"the weights have {found} encoder layers, config.yaml says "
                               f"num_blocks {encoder['num_layers']}")
-    encoder["normalization"] = _normalization(config, statistics_file, folder, renamed)
+    encoder["normalization"] = espnet_features.normalization(config, statistics_file, folder,
+                                                             renamed)
     encoder["input_dim"] = features["num_mel_bins"]
     heads: Dict[str, Dict[str, Any]] = {}
     if transducer is None and "ctc.ctc_lo.weight" not in renamed.tensors:
@@ -159,15 +157,16 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
                     assumed, notes)
 
 
-def _check_kind(config: Settings) -> None:
+def _check_kind(config: Settings, notes: List[str]) -> None:
     """Rejects models of other kinds by the option that tells the kind."""
-    config.require("model", "espnet")
+    config.require("model", "espnet", "maskctc")
+    if config.take("model", "espnet") == "maskctc":
+        notes.append("the model is a Mask-CTC: it decodes with its CTC head alone, its masked "
+                     "language model does not refine the result")
     if not config.has("input_size"):
         config.choice("frontend", "default", {"default": None})
     for part in ("preencoder", "postencoder"):
         config.require(part, None)
-    # The volume of every recording is changed before its features are computed.
-    config.require("speech_volume_normalize", None)
     config.require("use_lang_prompt", False)
     config.require("use_nlp_prompt", False)
 
@@ -351,66 +350,3 @@ def _position(conf: Settings, attention_option: str, rel_pos_type: str) -> Dict[
         raise ConversionError(f"config.yaml.encoder_conf.pos_enc_layer_type {positions} with "
                               f"{attention_option} {attention} is not supported")
     return schemes[positions, attention]
-
-
-def _statistics_file(config: Settings) -> Optional[str]:
-    """The name of the file of the features' statistics; rejects other normalisations."""
-    # ESPnet's default is utterance_mvn; what a trained experiment wrote is explicit, or null.
-    kind = config.take("normalize", None)
-    conf = config.section("normalize_conf")
-    if kind not in (None, "global_mvn", "utterance_mvn"):
-        raise ConversionError(f"config.yaml.normalize is {kind!r}, which is not supported; "
-                              "supported: global_mvn, utterance_mvn, null")
-    if kind == "utterance_mvn":
-        conf.require("norm_means", True)
-    conf.ignore("norm_means", "norm_vars", "eps")  # read by _normalization
-    return conf.take("stats_file", None)
-
-
-def _normalization(config: Settings, statistics_file: Optional[str], folder: Folder,
-                   renamed: Renamed) -> Dict[str, Any]:
-    """That of utterance_mvn, or the statistics of global_mvn, from the weights or from a file."""
-    conf = config.section("normalize_conf")
-    tensors = renamed.tensors
-    mean, std = tensors.pop("normalize.mean", None), tensors.pop("normalize.std", None)
-    kind = config.take("normalize", None)
-    if kind is None:
-        return {"type": "none"}
-    if kind == "utterance_mvn":
-        if not conf.take("norm_vars", False):
-            return {"type": "utterance_mean"}
-        return {"type": "utterance_biased",
-                "epsilon": float(conf.take("eps", statistics.SMALLEST_VARIANCE))}
-    if mean is not None and std is not None:
-        istd = 1.0 / std.double().reshape(-1)
-        mean, istd = mean.reshape(-1), istd.float()
-    else:
-        found = folder.find(statistics_file, "feats_stats.npz")
-        if found is None:
-            raise ConversionError(f"{folder.where('feats_stats.npz')}: no such file (the features' "
-                                  "statistics, which the weights do not hold)")
-        eps = conf.take("eps", statistics.SMALLEST_VARIANCE)
-        mean, istd = statistics.read_espnet(folder.read(found), folder.where(found), eps)
-    tensors["encoder.global_cmvn.mean"] = mean if conf.take("norm_means", True) else mean * 0
-    tensors["encoder.global_cmvn.istd"] = istd if conf.take("norm_vars", True) else istd * 0 + 1
-    return {"type": "global_cmvn"}
-
-
-def _features(config: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
-    """Kaldi's features with `input_size` bins without a front end, otherwise ESPnet's."""
-    if config.has("input_size"):
-        config.ignore("frontend", "frontend_conf")
-        assumed["features"] = "input_size is given: taken to be Kaldi's filterbank of 16 kHz audio"
-        return fbank_section(num_mel_bins=_filters(config.size("input_size")))
-    return espnet_features(config.section("frontend_conf"), "config.yaml.frontend_conf")
-
-
-def _filters(size: int) -> int:
-    """Checks that features of this size can be those of a filter bank alone."""
-    if size in _FILTERS:
-        return size
-    reason = "expected the size of a filter bank (--feats_type fbank), for example 80"
-    if size - 3 in _FILTERS:
-        reason = (f"{size - 3} filters and 3 values of the pitch (--feats_type fbank_pitch), which "
-                  "is not supported; supported: --feats_type raw, fbank")
-    raise ConversionError(f"config.yaml.input_size is {size}: {reason}")

@@ -98,6 +98,8 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     for section in ("encoder", "decoder", "joint", "aux_ctc", "preprocessor"):
         config.section(section).finish()
     renamed = _renamed(folder, weights_name, kept)
+    if transducer:
+        nemo_transducer.join_embeddings(renamed, transducer["predictor"], source)
     tokens, kinds = read_tokens(config, folder, _num_tokens(renamed))
     resolved = Resolved(name, encoder, features, limits, {}, tokens, renamed, source, assumed,
                         kinds=kinds)

@@ -2,6 +2,8 @@
 
 from typing import Any, Dict, List, Optional
 
+import torch
+
 from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed, Rule
 from models.convert.settings import Settings
@@ -13,6 +15,8 @@ _PREDICTOR = "transducer.predictor."
 RULES: List[Rule] = [
     (r"decoder\.prediction\.embed\.weight", f"{_PREDICTOR}embedding.weight"),
     (rf"{_LSTM}(weight|bias)_(ih|hh)_l(\d+)", rf"{_PREDICTOR}lstm.\3.\1_\2"),
+    # One table for each place in the context; joined by join_embeddings.
+    (r"decoder\.prediction\.embeds\.(\d+)\.weight", rf"{_PREDICTOR}embeds.\1"),
     (rf"joint\.enc\.{_PARAMETER}", r"transducer.joint.encoder.\1"),
     (rf"joint\.pred\.{_PARAMETER}", r"transducer.joint.predictor.\1"),
     # After the activation; 2 with dropout between them.
@@ -40,15 +44,16 @@ _OF_GREEDY = (
 
 
 def transducer_section(config: Settings) -> Dict[str, Any]:
-    """The `transducer` section of RNNTDecoder, RNNTJoint and their decoding, without vocabulary.
+    """The `transducer` section of a decoder, RNNTJoint and their decoding, without vocabulary.
 
     Raises:
         ConversionError: names the option that is not supported.
     """
-    check_class(config.section("decoder"), "decoder", "RNNTDecoder")
+    decoder = check_class(config.section("decoder"), "decoder", "RNNTDecoder",
+                          "StatelessTransducerDecoder")
     check_class(config.section("joint"), "joint", "RNNTJoint", "SampledRNNTJoint")
     durations = _durations(config)
-    hidden, layers = _prediction(config.section("decoder"))
+    predictor = _lstm if decoder == "RNNTDecoder" else _stateless
     greedy = config.section("decoding").section("greedy")
     greedy.null_is_absent("max_symbols", "max_symbols_per_step")
     older_name = greedy.has("max_symbols_per_step") and not greedy.has("max_symbols")
@@ -56,18 +61,20 @@ def transducer_section(config: Settings) -> Dict[str, Any]:
                               "transducer.max_symbols")
     greedy.ignore(*_OF_GREEDY)
     return {
-        "predictor": lstm_predictor(hidden, hidden, layers, None),
+        "predictor": predictor(config.section("decoder")),
         "joint": _joint(config.section("joint"), len(durations)),
         "durations": durations, "max_symbols": max_symbols, "beam": "time_synchronous",
     }
 
 
-def check_class(section: Settings, where: str, *supported: str) -> None:
-    """Rejects a section for a class that is not supported."""
+def check_class(section: Settings, where: str, *supported: str) -> str:
+    """The name of a section's class; rejects one that is not supported."""
     target = str(section.take("_target_", supported[0]))
-    if target.rsplit(".", 1)[-1] not in supported:
+    name = target.rsplit(".", 1)[-1]
+    if name not in supported:
         raise ConversionError(f"{_WHERE}.{where}._target_ is {target}, which is not supported; "
                               f"supported: {', '.join(supported)}")
+    return name
 
 
 def check_vocabulary(config: Settings, vocab_size: int) -> None:
@@ -76,8 +83,8 @@ def check_vocabulary(config: Settings, vocab_size: int) -> None:
     config.section("joint").require("num_classes", vocab_size - 1)
 
 
-def _prediction(decoder: Settings) -> Any:
-    """Hidden size and number of layers of the LSTM."""
+def _lstm(decoder: Settings) -> Dict[str, Any]:
+    """The `predictor` object of RNNTDecoder."""
     decoder.require("normalization_mode", None)
     decoder.require("blank_as_pad", True)
     decoder.ignore("random_state_sampling", "num_classes", "vocab_size", "vocabulary")
@@ -86,7 +93,53 @@ def _prediction(decoder: Settings) -> Any:
     prednet.require("rnn_hidden_size", -1, hidden)
     prednet.ignore("t_max", "dropout", "forget_gate_bias", "weights_init_scale",
                    "hidden_hidden_bias_scale")
-    return hidden, layers
+    return lstm_predictor(hidden, hidden, layers, None)
+
+
+def _stateless(decoder: Settings) -> Dict[str, Any]:
+    """The `predictor` object of StatelessTransducerDecoder; its tensors: join_embeddings."""
+    decoder.ignore("num_classes", "vocab_size", "vocabulary")
+    decoder.null_is_absent("normalization_mode")
+    epsilon = decoder.choice("normalization_mode", "none", {"none": None, "layer": 1e-5})
+    prednet = decoder.section("prednet")
+    hidden = prednet.size("pred_hidden")
+    prednet.ignore("pred_rnn_layers", "t_max", "dropout")
+    return {"type": "conv", "embedding_dim": hidden, "context_size": decoder.size("context_size", 1),
+            "groups": hidden, "bias": False, "norm_epsilon": epsilon, "activation": "identity"}
+
+
+def join_embeddings(renamed: Renamed, predictor: Dict[str, Any], source: str) -> None:
+    """Makes one embedding and a convolution of the tables of StatelessTransducerDecoder.
+
+    Its output is the vectors of the last tokens, each from a table of its own, side by side, the
+    last token's first. That is a convolution whose channels each read one token.
+    """
+    found = {name: renamed.tensors.pop(name) for name in list(renamed.tensors)
+             if name.startswith(f"{_PREDICTOR}embeds.")}
+    if predictor["type"] == "lstm" and not found:
+        return
+    names = [f"{_PREDICTOR}embeds.{i}" for i in range(predictor.get("context_size", 0))]
+    dims = sum(table.size(1) for table in found.values())
+    if sorted(found) != sorted(names) or dims != predictor["embedding_dim"]:
+        raise ConversionError(f"{source}: decoder.prediction.embeds has {len(found)} tables of "
+                              f"{dims} columns, expected those of context_size {len(names)} and "
+                              f"pred_hidden {predictor['embedding_dim']}")
+    tables = [found[name] for name in names]
+    for name, table in zip(names, tables):
+        if table[-1].any():  # before the first token, NeMo has zeros
+            raise ConversionError(f"{source}: {renamed.origin[name]}: the row of the blank is not "
+                                  "zero, expected zeros, as NeMo trains it")
+    convolution = torch.zeros(dims, 1, len(tables))
+    first = 0
+    for i, table in enumerate(tables):
+        convolution[first:first + table.size(1), 0, len(tables) - 1 - i] = 1
+        first += table.size(1)
+    made = {"embedding.weight": torch.cat(tables, 1), "conv.weight": convolution}
+    if predictor["norm_epsilon"] is not None:  # NeMo's has no weights
+        made.update({"norm.weight": torch.ones(dims), "norm.bias": torch.zeros(dims)})
+    for name, tensor in made.items():
+        renamed.tensors[_PREDICTOR + name] = tensor
+        renamed.origin[_PREDICTOR + name] = renamed.origin[names[0]]
 
 
 def _joint(joint: Settings, num_durations: int) -> Dict[str, Any]:

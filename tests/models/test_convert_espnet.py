@@ -321,6 +321,26 @@ def test_normalisation_without_means_is_refused(tmp_path, capsys):
         capsys, "espnet", made.write(), tmp_path / "m.pt")
 
 
+def test_volume_that_the_normalisation_takes_away(tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    made.config.update(normalize="utterance_mvn", normalize_conf={}, speech_volume_normalize=1.0)
+    config = convert("espnet", made.write(), tmp_path / "m.pt")[1]
+    assert config["encoder"]["normalization"] == {"type": "utterance_mean"}
+    assert "speech_volume_normalize 1.0 is left out: the mean over the utterance takes it away" in \
+        capsys.readouterr().out
+    made.config["input_size"] = 80
+    assert "speech_volume_normalize is 1.0, which is not supported without utterance_mvn" in \
+        refusal(capsys, "espnet", made.write(), tmp_path / "m.pt")
+
+
+def test_mask_ctc_decodes_with_its_ctc_head(tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    made.config.update(model="maskctc", decoder="mlm", model_conf={"sym_mask": "<mask>"})
+    config = convert("espnet", made.write(), tmp_path / "m.pt")[1]
+    assert config["ctc"]["vocab_size"] == len(TOKENS) and config["attention_decoder"] is None
+    assert "the model is a Mask-CTC: it decodes with its CTC head alone" in capsys.readouterr().out
+
+
 def test_models_with_an_attention_decoder_only(tmp_path, capsys):
     """ESPnet makes no CTC head with ctc_weight 0."""
     made = Experiment(tmp_path / "exp")

@@ -323,7 +323,7 @@ def test_files_that_are_missing_or_wrong(tmp_path, capsys):
 
 @pytest.mark.parametrize("path, value", [
     ("encoder._target_", "nemo.collections.asr.modules.SqueezeformerEncoder"),
-    ("decoder._target_", "nemo.collections.asr.modules.StatelessTransducerDecoder"),
+    ("decoder._target_", "nemo.collections.asr.modules.OtherDecoder"),
     ("joint._target_", "nemo.collections.asr.modules.HATJoint"),
     ("encoder.self_attention_model", "rel_pos_local_attn"), ("spk_kernel_type", "ff"),
     ("adapters", {"a": {"dim": 8}}), ("decoding.big_blank_durations", [2, 4, 8])])

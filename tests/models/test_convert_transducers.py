@@ -117,6 +117,59 @@ def test_joint_is_that_of_nemo(activation, tmp_path):
     torch.testing.assert_close(module.joint(encoded, predicted), expected)
 
 
+def stateless(mode, context_size):
+    """A model with NeMo's stateless decoder of 8 channels: one table for each place."""
+    nemo = NemoFile("conformer_offline", "transducer")
+    for name in list(nemo.weights):
+        if name.startswith("decoder.prediction."):
+            del nemo.weights[name]
+    small = 4 // context_size
+    for i in range(context_size):
+        table = torch.randn(VOCAB, small if i else 8 - small * (context_size - 1))
+        table[-1] = 0
+        nemo.weights[f"decoder.prediction.embeds.{i}.weight"] = table
+    nemo.weights["joint.pred.weight"] = torch.randn(5, 8)
+    nemo.config["decoder"] = {
+        "_target_": "nemo.collections.asr.modules.StatelessTransducerDecoder",
+        "context_size": context_size, "normalization_mode": mode, "vocab_size": VOCAB - 1,
+        "prednet": {"pred_hidden": 8, "pred_rnn_layers": 1, "t_max": None, "dropout": 0.2}}
+    return nemo
+
+
+@pytest.mark.parametrize("mode, context_size", [("layer", 2), (None, 1), ("layer", 4)])
+def test_stateless_predictor_of_nemo(mode, context_size, tmp_path):
+    """The vectors of the last tokens side by side, the last token's first; zeros before them."""
+    torch.manual_seed(3)
+    nemo = stateless(mode, context_size)
+    module, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert config["transducer"]["predictor"]["context_size"] == context_size
+    blank, tokens = VOCAB - 1, [3, 0, 5, 5, 2]
+    state = module.initial_predictor_state(1)
+    for count in range(len(tokens) + 1):
+        label = tokens[count - 1] if count else blank
+        output, state = module.predictor_step(torch.tensor([label]), state)
+        last = [blank] * context_size + tokens[:count]
+        expected = torch.cat([nemo.weights[f"decoder.prediction.embeds.{i}.weight"][last[-1 - i]]
+                              for i in range(context_size)])
+        if mode == "layer":
+            expected = torch.nn.functional.layer_norm(expected, [8])
+        torch.testing.assert_close(output[0], expected)
+
+
+def test_stateless_predictors_that_are_refused(tmp_path, capsys):
+    nemo = stateless("layer", 2)
+    nemo.config["decoder"]["context_size"] = 3
+    assert "embeds has 2 tables of 8 columns, expected those of context_size 3 and pred_hidden 8" \
+        in refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    nemo = stateless("layer", 2)
+    nemo.weights["decoder.prediction.embeds.1.weight"][-1, 0] = 1
+    assert "embeds.1.weight: the row of the blank is not zero" in refusal(
+        capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    nemo = stateless("batch", 2)
+    assert "decoder.normalization_mode is 'batch', which is not supported" in refusal(
+        capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+
+
 @pytest.mark.parametrize("greedy, expected", [
     ({"max_symbols": 3}, 3), ({"max_symbols_per_step": 4}, 4), ({"max_symbols": None}, 10),
     ({"max_symbols": 5, "max_symbols_per_step": 4}, 5), (None, 10)])
@@ -181,7 +234,7 @@ def test_prompts_that_are_refused(name, value, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("path, value", [
-    ("decoder._target_", "nemo.collections.asr.modules.StatelessTransducerDecoder"),
+    ("decoder._target_", "nemo.collections.asr.modules.OtherDecoder"),
     ("decoder.normalization_mode", "layer"), ("decoder.blank_as_pad", False),
     ("decoder.vocab_size", 9), ("decoder.new_option", 1), ("decoder.prednet.new_option", 1),
     ("decoder.prednet.rnn_hidden_size", 8),
