@@ -29,12 +29,16 @@ bool OptionInfo::IsOf(OptionUser user) const {
   return std::find(users.begin(), users.end(), user) != users.end();
 }
 
+const SpecialNumber* OptionInfo::SpecialOf(int64_t value) const {
+  const auto found = std::find_if(special.begin(), special.end(),
+                                  [value](const auto& number) { return number.value == value; });
+  return found == special.end() ? nullptr : &*found;
+}
+
 bool OptionInfo::IsInRange(const OptionValue& value) const {
   if (const int64_t* integer = std::get_if<int64_t>(&value)) {
     const auto number = static_cast<double>(*integer);
-    return (number >= least && number <= most) ||
-           std::any_of(special.begin(), special.end(),
-                       [&](const auto& other) { return other.first == *integer; });
+    return (number >= least && number <= most) || SpecialOf(*integer) != nullptr;
   }
   const double* real = std::get_if<double>(&value);
   return real == nullptr || (*real >= least && *real <= most);  // not a NaN
@@ -42,8 +46,8 @@ bool OptionInfo::IsInRange(const OptionValue& value) const {
 
 std::string OptionInfo::ExpectedNumber() const {
   std::vector<std::string> parts = {RangeText(least, most, unit)};
-  for (const auto& [value, what] : special) {
-    parts.push_back(NumberText(value) + " (" + what + ")");
+  for (const SpecialNumber& number : special) {
+    parts.push_back(NumberText(number.value) + " (" + number.meaning + ")");
   }
   return Listed(parts);
 }

@@ -40,6 +40,13 @@ struct OptionNeed {
   std::string_view value;
 };
 
+// A number beside an option's range.
+struct SpecialNumber {
+  int64_t value;
+  std::string meaning;
+  bool is_most = false;  // it asks for more than any number of the range
+};
+
 // What a row says about an option, whatever struct it is stored in.
 struct OptionInfo {
   // At every door. In the object "endpointing" of a client's message without "endpoint_".
@@ -47,7 +54,7 @@ struct OptionInfo {
   // Of a number.
   double least = 0;
   double most = 0;
-  std::vector<std::pair<int64_t, std::string>> special;  // values beside the range: what they mean
+  std::vector<SpecialNumber> special;
   std::string unit;
   std::string meaning;  // a sentence or two
   OptionNeed needs;     // without which it has no effect; without a name: nothing
@@ -61,6 +68,8 @@ struct OptionInfo {
       truth_names;  // what the flag calls false and true; none: it has no value
 
   bool IsOf(OptionUser user) const;
+  // Null for a number that is not special.
+  const SpecialNumber* SpecialOf(int64_t value) const;
   const std::string& flag_name() const { return own_flag.empty() ? name : own_flag; }
   // Of a value that is no number: true.
   bool IsInRange(const OptionValue& value) const;
@@ -114,10 +123,10 @@ struct OptionRow : OptionInfo {
   AnyCField c_field;  // std::monostate: C has objects for it
 
   OptionRow(std::string option_name, AnyField stored, AnyCField c_stored, double from, double to,
-            std::vector<std::pair<int64_t, std::string>> beside, std::string in_unit,
-            std::string means, OptionNeed needed, std::vector<OptionUser> offered_to,
-            std::string former = "", std::string limit = "", std::string of_head = "",
-            std::string flag = "", std::vector<std::string> names_of_truth = {})
+            std::vector<SpecialNumber> beside, std::string in_unit, std::string means,
+            OptionNeed needed, std::vector<OptionUser> offered_to, std::string former = "",
+            std::string limit = "", std::string of_head = "", std::string flag = "",
+            std::vector<std::string> names_of_truth = {})
       : OptionInfo{std::move(option_name),
                    from,
                    to,

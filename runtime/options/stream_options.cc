@@ -28,16 +28,16 @@ std::vector<StreamOption> MakeStreamTable() {
   using Choice = OptionChoice;
   const std::vector<User> everybody = {User::kDecodeWav, User::kServer, User::kClient};
   const std::vector<User> flags = {User::kDecodeWav, User::kServer};
-  const std::pair<int64_t, std::string> of_model = {S::kModelDefault, "the model's"};
+  const SpecialNumber of_model = {S::kModelDefault, "the model's"};
   // clang-format off
   // The order is that of a snapshot and of the documents.
   return {
       {"chunk_size", FIELD(stream.chunk_size), &C::chunk_size, 1, kMostFrames,
-       {{S::kWholeUtterance, "the whole utterance"}, of_model}, "encoder frames",
+       {{S::kWholeUtterance, "the whole utterance", true}, of_model}, "encoder frames",
        "Frames decoded at a time. Larger chunks give higher accuracy and latency.", kNothing,
        everybody, "", "max_chunk_size"},
       {"left_context", FIELD(stream.left_context), &C::left_context, 0, kMostFrames,
-       {{S::kUnlimited, "all"}, of_model}, "encoder frames",
+       {{S::kUnlimited, "all", true}, of_model}, "encoder frames",
        "Frames before a chunk that it attends to.", kNothing, everybody, "", "max_left_context"},
       {"right_context", FIELD(stream.right_context), &C::right_context, 0, kMostFrames,
        {{S::kNoRightContext, "none"}, of_model}, "encoder frames",

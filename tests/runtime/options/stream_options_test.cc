@@ -59,9 +59,7 @@ TEST(StreamOptionTable, ANumberOutOfItsRangeIsRefused) {
          {option.least - 1, option.most + 1, std::numeric_limits<double>::quiet_NaN()}) {
       if (!is_real && value != value) continue;
       const auto integer = static_cast<int64_t>(is_real ? 0 : value);
-      bool is_special = false;
-      for (const auto& special : option.special) is_special |= !is_real && special.first == integer;
-      if (is_special) continue;
+      if (!is_real && option.SpecialOf(integer) != nullptr) continue;
       const OptionValue wrong = is_real ? OptionValue(value) : OptionValue(integer);
       EXPECT_NE(ErrorMessage<OptionError>([&] {
                   Set(option, wrong, &values);
@@ -69,7 +67,7 @@ TEST(StreamOptionTable, ANumberOutOfItsRangeIsRefused) {
                 std::string::npos);
       EXPECT_EQ(Get(option, values), before);
     }
-    for (const auto& special : option.special) Set(option, special.first, &values);
+    for (const SpecialNumber& special : option.special) Set(option, special.value, &values);
   }
   OptionValues values;
   EXPECT_EQ(ErrorMessage<OptionError>(

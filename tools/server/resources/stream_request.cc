@@ -28,21 +28,16 @@ double LimitOf(const Limits& limits, const std::string& name) {
   throw std::logic_error("no limit has the name " + name);
 }
 
-// Throws when a number exceeds the option's limit on this server. The special numbers, such as all
-// frames for left_context, are more than any limit; but where a limit is -1, it permits -1. `name`:
-// the clients' of the option.
+// Throws when a number exceeds the option's limit on this server. A limit of -1 permits any.
+// `name`: the clients' of the option.
 void CheckLimit(const StreamOption& option, const std::string& name, int64_t value,
                 const Limits& limits) {
   if (option.server_limit.empty()) return;
-  if (option.name == "right_context" && value == StreamOptions::kNoRightContext)
-    return;  // the least
   const auto limit = static_cast<int64_t>(LimitOf(limits, option.server_limit));
-  const bool permits_all = limit == StreamOptions::kWholeUtterance;
-  if (permits_all || (value >= 0 && value <= limit)) return;
-  std::string meaning;
-  for (const auto& [special, what] : option.special) {
-    if (special == value) meaning = " (" + what + ")";
-  }
+  const SpecialNumber* const special = option.SpecialOf(value);
+  const bool is_more = special != nullptr ? special->is_most : value > limit;
+  if (limit == StreamOptions::kWholeUtterance || !is_more) return;
+  const std::string meaning = special != nullptr ? " (" + special->meaning + ")" : "";
   throw OptionError(OptionName(name) + " is " + std::to_string(value) + meaning +
                     ", expected at most " + std::to_string(limit) + " on this server (--" +
                     option.server_limit + ")");

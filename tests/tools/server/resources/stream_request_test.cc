@@ -295,6 +295,33 @@ TEST(GreedySearch, IsNotAskedForWhatOnlyABeamHas) {
   EXPECT_EQ(error(nbest, SearchMethod::kModifiedBeam), "");
 }
 
+std::string LimitError(const std::string& name, int64_t value, const Limits& limits) {
+  StartRequest request;
+  request.options.Set(name, value);
+  try {
+    CompleteOptions(request, {}, limits);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(StreamRequest, ASpecialNumberIsMoreThanALimitOnlyIfItAsksForAll) {
+  const Limits limits;
+  EXPECT_EQ(LimitError("chunk_size", StreamOptions::kWholeUtterance, limits),
+            "chunk_size is -1 (the whole utterance), expected at most 64 on this server "
+            "(--max_chunk_size)");
+  EXPECT_EQ(LimitError("left_context", StreamOptions::kUnlimited, limits),
+            "left_context is -1 (all), expected at most 512 on this server (--max_left_context)");
+  EXPECT_EQ(LimitError("right_context", 65, limits),
+            "right_context is 65, expected at most 64 on this server (--max_right_context)");
+  EXPECT_EQ(LimitError("right_context", 64, limits), "");
+  EXPECT_EQ(LimitError("right_context", StreamOptions::kNoRightContext, limits), "");
+  Limits without_limit;
+  without_limit.max_chunk_size = -1;
+  EXPECT_EQ(LimitError("chunk_size", StreamOptions::kWholeUtterance, without_limit), "");
+}
+
 std::string EarlyTextError(int64_t interval, int64_t chunk_size, int64_t max_previews) {
   StartRequest request;
   request.options.Set("early_text_interval", interval);
