@@ -17,6 +17,21 @@ const float* DataOrNull(const std::vector<float>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
+// Queries of a window that moves with the query, computed together: about as many as the window has
+// keys, so that a key is transposed about twice.
+int64_t QueriesTogether(const AttentionWindow& window, int64_t num_rows) {
+  constexpr int64_t kLeast = 64;
+  if (window.left < 0 || window.right < 0) return num_rows;
+  return std::max(kLeast, window.left + 1 + window.right);
+}
+
+// The distances within a window, of these.
+Distances InWindow(const AttentionWindow& window, Distances distances) {
+  if (window.left >= 0) distances.first = std::min(distances.first, window.left);
+  if (window.right >= 0) distances.last = std::max(distances.last, -window.right);
+  return distances;
+}
+
 // Values of a row of learned_columns_.
 int64_t LearnedStride(const LearnedRows& learned) {
   return learned.distances.size() + kernels::kColumnPadding;
@@ -169,7 +184,7 @@ void Attention::AttendSegment(const Segment& segment, const Projected& projected
   const int64_t num_rows = segment.num_rows();
   const Keys keys = CollectKeys(segment, projected, &scratch);
   const std::optional<AttentionWindow>& window = position_.window;
-  const int64_t chunk_size = window ? 1 : segment.chunk_size;  // a window moves with the query
+  const int64_t chunk_size = window ? QueriesTogether(*window, num_rows) : segment.chunk_size;
   const int64_t left = window ? window->left : segment.left_context;
   for (int64_t first = 0; first < num_rows; first += chunk_size) {
     Chunk chunk{first, std::min(chunk_size, num_rows - first), 0, 0};
@@ -204,6 +219,7 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
     heads.position_bias = DataOrNull(position_bias_);
   }
   rows->num_queries = chunk.count;
+  if (position_.window) rows->window = {position_.window->left, position_.window->right};
   rows->keys = keys.keys + chunk.first_key;
   rows->values = keys.values + chunk.first_key;
   if (keys.biases != nullptr) rows->key_biases = keys.biases + chunk.first_key;
@@ -212,13 +228,15 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
   std::shared_ptr<const PositionTable::Range> range;
   kernels::DistanceTable& table = rows->by_distance;
   if (const auto* by_distance = std::get_if<RowsByDistance>(&position_.rows)) {
-    range = by_distance->table->Covering(
-        DistancesBetween(rows->first_query, chunk.count, rows->num_keys));
+    Distances read = DistancesBetween(rows->first_query, chunk.count, rows->num_keys);
+    if (position_.window) read = InWindow(*position_.window, read);
+    range = by_distance->table->Covering(read);
+    read = read.ClampedTo(range->distances);
     const Matrix& columns = range->columns[by_distance->layer];
-    table.columns = columns.rows().float32();
+    table.columns = columns.rows().float32() + (range->distances.first - read.first);
     table.stride = columns.dim();
-    table.num_distances = range->distances.size();
-    table.first = range->distances.first;
+    table.num_distances = read.size();
+    table.first = read.first;
     table.head_rows = heads_.head_dim;
   } else if (const auto* learned = std::get_if<LearnedRows>(&position_.rows)) {
     table.columns = learned_columns_.data();

@@ -64,6 +64,9 @@ constexpr Position kPositions[] = {
                       "query_scaling": "after_bias"})"},
     {"legacy_rel_pos", R"({"scheme": "legacy_rel_pos", "linear_pos_bias": false,
                            "query_scaling": "after_bias", "table_length": 100})"},
+    {"windowed_rpe", R"({"scheme": "windowed_rpe", "linear_pos_bias": false,
+                         "query_scaling": "after_bias", "table_order": "descending",
+                         "left": 9, "right": 4})"},
     {"rotary", R"({"scheme": "rotary"})"}};
 
 std::vector<Position> PositionsForChunks() {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "encoder/cpu/kernels/dispatch.h"
 #include "encoder/cpu/kernels/scratch.h"
@@ -13,8 +12,8 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
 #include "encoder/cpu/kernels/attention/register_tile-inl.h"
+#include "encoder/cpu/kernels/attention/softmax-inl.h"
 #include "encoder/cpu/kernels/attention/transpose-inl.h"
-#include "encoder/cpu/kernels/exponential-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -81,46 +80,6 @@ HWY_INLINE void ScaleAndAdd(const float* from, float scale, const float* bias, i
   });
 }
 
-// scores = e^(score - maximum) of the scores (scores + added) * scale. `added` may be null. Returns
-// the sum. Lanes beyond the last key count as nothing; they are written.
-HWY_INLINE float Exponentiate(const float* added, float scale, int64_t num_keys, float* scores) {
-  const Tag d;
-  const int64_t lanes = NumLanes();
-  const Vector scales = hn::Set(d, scale);
-  const Vector lowest = hn::Set(d, std::numeric_limits<float>::lowest());
-  const int64_t whole = num_keys / lanes * lanes;
-  const auto last = hn::FirstN(d, static_cast<size_t>(num_keys - whole));
-  Vector highs = lowest;
-  const auto finish = [&](int64_t key) HWY_ATTR {
-    Vector sum = hn::Load(d, scores + key);
-    if (added != nullptr) sum = hn::Add(sum, hn::LoadU(d, added + key));
-    return hn::Mul(sum, scales);
-  };
-  for (int64_t key = 0; key < whole; key += lanes) {
-    const Vector score = finish(key);
-    hn::Store(score, d, scores + key);
-    highs = hn::Max(highs, score);
-  }
-  if (whole < num_keys) {
-    const Vector score = hn::IfThenElse(last, finish(whole), lowest);
-    hn::Store(score, d, scores + whole);
-    highs = hn::Max(highs, score);
-  }
-  const Vector high = hn::MaxOfLanes(d, highs);
-  Vector sums = hn::Zero(d);
-  for (int64_t key = 0; key < whole; key += lanes) {
-    const Vector e = Exp(hn::Sub(hn::Load(d, scores + key), high));
-    hn::Store(e, d, scores + key);
-    sums = hn::Add(sums, e);
-  }
-  if (whole < num_keys) {
-    const Vector e = Exp(hn::Sub(hn::Load(d, scores + whole), high));
-    sums = hn::Add(sums, hn::IfThenElseZero(last, e));
-    hn::Store(e, d, scores + whole);
-  }
-  return hn::GetLane(hn::SumOfLanes(d, sums));
-}
-
 // Columns of a table by distance that a run of queries reads, of those that its distances name
 // (which may lie beyond its ends).
 struct Columns {
@@ -144,6 +103,14 @@ struct Columns {
   HWY_INLINE int64_t num_before() const { return std::clamp<int64_t>(begin - named, 0, num_named); }
 };
 
+// Keys begin .. end - 1.
+struct KeyRange {
+  int64_t begin;
+  int64_t end;
+
+  int64_t size() const { return end - begin; }
+};
+
 // The rows of a right matrix that lie anywhere. One type, so that their products are compiled once.
 struct RowPointers {
   const float* const* rows;
@@ -151,7 +118,9 @@ struct RowPointers {
 };
 
 // One chunk, head by head, a few queries at a time. All sums over keys or dimensions run in order,
-// whatever the tiles are, and lanes are keys or dimensions, never queries.
+// whatever the tiles are, and lanes are keys or dimensions, never queries. A tile computes the keys
+// of all windows of its queries. Weights outside of a query's own window are zeros, which change no
+// sum.
 class ChunkAttention {
  public:
   ChunkAttention(const AttentionRows& rows, const AttentionHeads& heads)
@@ -162,19 +131,20 @@ class ChunkAttention {
         num_tiles_((rows.num_queries + MaxQueries() - 1) / MaxQueries()),
         key_stride_(PaddedLength(rows.num_keys)),
         query_stride_(PaddedLength(heads.head_dim)),
-        position_stride_(PaddedLength(rows.num_keys + kTileQueries + kLineValues)) {
+        score_stride_(PaddedLength(MaxTileKeys() + (has_window() ? kLineValues : 0))),
+        position_stride_(PaddedLength(MaxTileKeys() + kTileQueries + kLineValues)) {
     keys_ = scratch_.Take<float>(heads.head_dim * key_stride_);
     values_ = scratch_.Take<const float*>(rows.num_keys);
     if (rows.num_queries > tile::kMaxRows) {
       copied_values_ = scratch_.Take<float>(rows.num_keys * heads.head_dim);
     }
     queries_ = scratch_.Take<float>(kTileQueries * query_stride_);
-    scores_ = scratch_.Take<float>(kTileQueries * key_stride_);
-    if (rows.key_biases != nullptr) biases_ = scratch_.Take<float>(key_stride_);
+    scores_ = scratch_.Take<float>(kTileQueries * score_stride_);
+    if (rows.key_biases != nullptr) biases_ = scratch_.Take<float>(key_stride_ + kLineValues);
     if (table_.num_distances > 0) {
       positions_ = scratch_.Take<float>(kTileQueries * position_stride_);
       if (table_.shift == Shift::kLegacy) {
-        shifted_ = scratch_.Take<float>(kTileQueries * key_stride_);
+        shifted_ = scratch_.Take<float>(kTileQueries * score_stride_);
       }
     }
     if (rows.values_by_distance.num_distances > 0) {
@@ -215,6 +185,27 @@ class ChunkAttention {
   // The legacy shift also reads the scores of the query after a tile.
   int64_t MaxQueries() const {
     return table_.shift == Shift::kLegacy ? kTileQueries - 1 : kTileQueries;
+  }
+
+  bool has_window() const { return rows_.window.left >= 0 || rows_.window.right >= 0; }
+
+  // The keys that a query attends to.
+  KeyRange KeysOf(int64_t query) const {
+    const KeyWindow& window = rows_.window;
+    const int64_t key = rows_.first_query + query;
+    return {window.left < 0 ? 0 : std::max<int64_t>(0, key - window.left),
+            window.right < 0 ? rows_.num_keys : std::min(rows_.num_keys, key + window.right + 1)};
+  }
+
+  // The keys of a tile: those of its queries, from the beginning of a cache line on.
+  KeyRange KeysOfTile(int64_t first, int64_t count) const {
+    return {KeysOf(first).begin / kLineValues * kLineValues, KeysOf(first + count - 1).end};
+  }
+
+  int64_t MaxTileKeys() const {
+    const KeyWindow& window = rows_.window;
+    if (window.left < 0 || window.right < 0) return rows_.num_keys;
+    return std::min(rows_.num_keys, window.left + window.right + kTileQueries + kLineValues);
   }
 
   // keys_ = the part of the keys from `offset` on, transposed: (head_dim, keys). Lanes beyond the
@@ -262,21 +253,19 @@ class ChunkAttention {
 
   void AttendTile(int64_t head, int64_t first, int64_t count) {
     const int64_t offset = head * heads_.head_dim;
+    tile_keys_ = KeysOfTile(first, count);
     TakeQueries(first, count, offset, heads_.content_bias);
     const int64_t key_stride = key_stride_;
-    const float* columns = keys_;
+    const float* columns = keys_ + tile_keys_.begin;
     tile::MultiplyPadded(count, {queries_, query_stride_},
                          [=](int64_t k) HWY_ATTR {
                            prefetcher_.Step();
                            return columns + k * key_stride;
                          },
-                         heads_.head_dim, rows_.num_keys, {scores_, key_stride_});
+                         heads_.head_dim, tile_keys_.size(), {scores_, score_stride_});
     if (table_.num_distances > 0) MultiplyPositions(head, first, count);
     float scales[kTileQueries];
-    for (int64_t i = 0; i < count; ++i) {
-      float* scores = scores_ + i * key_stride_;
-      scales[i] = 1.0f / Exponentiate(AddedScores(i), heads_.score_scale, rows_.num_keys, scores);
-    }
+    for (int64_t i = 0; i < count; ++i) scales[i] = 1.0f / ExponentiateRow(first, i);
     AddValues(head, first, count);
     if (distance_weights_ != nullptr) AddDistanceValues(first, count, offset);
     for (int64_t i = 0; i < count; ++i) {
@@ -285,10 +274,23 @@ class ChunkAttention {
     }
   }
 
+  // Makes weights of the scores of query i of the tile; returns their sum.
+  float ExponentiateRow(int64_t first, int64_t i) {
+    float* scores = scores_ + i * score_stride_;
+    const float* added = AddedScores(i);
+    const KeyRange keys = KeysOf(first + i);
+    const int64_t begin = keys.begin - tile_keys_.begin;
+    const float sum = Exponentiate(added == nullptr ? nullptr : added + begin, heads_.score_scale,
+                                   keys.size(), scores + begin);
+    std::fill(scores, scores + begin, 0.0f);
+    std::fill(scores + begin + keys.size(), scores + tile_keys_.size(), 0.0f);
+    return sum;
+  }
+
   // What is added to the scores of query i of the tile; null: nothing.
   const float* AddedScores(int64_t i) const {
-    if (positions_ == nullptr) return biases_;
-    if (shifted_ != nullptr) return shifted_ + i * key_stride_;
+    if (positions_ == nullptr) return biases_ == nullptr ? nullptr : biases_ + tile_keys_.begin;
+    if (shifted_ != nullptr) return shifted_ + i * score_stride_;
     // The relative shift: query i starts i columns before query 0.
     return positions_ + i * position_stride_ + (shift_ - i);
   }
@@ -298,10 +300,10 @@ class ChunkAttention {
     const bool legacy = table_.shift == Shift::kLegacy;
     const int64_t rows = legacy ? std::min(count + 1, rows_.num_queries - first) : count;
     TakeQueries(first, rows, head * heads_.head_dim, heads_.position_bias);
-    const Columns columns =
-        legacy ? Columns{0, rows_.num_keys, 0, rows_.num_keys}
-               : Columns::Between(table_.first, table_.num_distances, rows_.first_query + first,
-                                  count, rows_.num_keys);
+    const Columns columns = legacy ? Columns{0, rows_.num_keys, 0, rows_.num_keys}
+                                   : Columns::Between(table_.first, table_.num_distances,
+                                                      rows_.first_query + first - tile_keys_.begin,
+                                                      count, tile_keys_.size());
     const float* table = table_.columns + head * table_.head_rows * table_.stride + columns.begin;
     const int64_t stride = table_.stride;
     const int64_t before = columns.num_before();
@@ -336,7 +338,7 @@ class ChunkAttention {
     const int64_t num_keys = rows_.num_keys;
     for (int64_t i = 0; i < count; ++i) {
       const float* scores = positions_ + i * position_stride_;
-      float* shifted = shifted_ + i * key_stride_;
+      float* shifted = shifted_ + i * score_stride_;
       const int64_t query = first + i;
       std::copy(scores + num_keys - 1 - query, scores + num_keys, shifted);
       if (query + 1 < num_keys) shifted[query + 1] = 0.0f;
@@ -351,22 +353,23 @@ class ChunkAttention {
   void AddValues(int64_t head, int64_t first, int64_t count) {
     const int64_t offset = head * heads_.head_dim;
     const int64_t head_dim = heads_.head_dim;
-    tile::Multiply(count, {scores_, key_stride_}, RowPointers{values_}, rows_.num_keys, head_dim,
-                   {rows_.context + first * width_ + offset, width_});
+    tile::Multiply(count, {scores_, score_stride_}, RowPointers{values_ + tile_keys_.begin},
+                   tile_keys_.size(), head_dim, {rows_.context + first * width_ + offset, width_});
   }
 
   // Weights are summed per distance first; then the sums are multiplied with the rows.
   void AddDistanceValues(int64_t first, int64_t count, int64_t offset) {
     const DistanceValues& table = rows_.values_by_distance;
-    const int64_t num_keys = rows_.num_keys;
-    const Columns used = Columns::Between(table.first, table.num_distances,
-                                          rows_.first_query + first, count, num_keys);
+    const int64_t num_keys = tile_keys_.size();
+    const int64_t first_query = rows_.first_query + first - tile_keys_.begin;
+    const Columns used =
+        Columns::Between(table.first, table.num_distances, first_query, count, num_keys);
     const int64_t num_used = used.end - used.begin;
     for (int64_t i = 0; i < count; ++i) {
-      const float* scores = scores_ + i * key_stride_;
+      const float* scores = scores_ + i * score_stride_;
       float* sums = distance_weights_ + i * position_stride_;
       std::fill(sums, sums + num_used, 0.0f);
-      const int64_t base = table.first - (rows_.first_query + first + i) - used.begin;  // of key 0
+      const int64_t base = table.first - (first_query + i) - used.begin;  // of key 0
       for (int64_t key = 0; key < num_keys; ++key) {
         sums[std::clamp<int64_t>(base + key, 0, num_used - 1)] += scores[key];
       }
@@ -392,18 +395,20 @@ class ChunkAttention {
   int64_t num_tiles_;
   int64_t key_stride_;
   int64_t query_stride_;
+  int64_t score_stride_;
   int64_t position_stride_;
   int64_t end_head_ = 0;
+  KeyRange tile_keys_ = {0, 0};
   Prefetcher prefetcher_;
   int64_t shift_ = 0;                  // of query 0 of the tile
   float* keys_;                        // (head_dim, key_stride_)
   const float** values_;               // (keys), rows of (head_dim)
   float* copied_values_ = nullptr;     // (keys, head_dim)
   float* queries_;                     // (kTileQueries, query_stride_)
-  float* scores_;                      // (kTileQueries, key_stride_)
-  float* biases_ = nullptr;            // (key_stride_) of the head
+  float* scores_;                      // (kTileQueries, score_stride_), from tile_keys_.begin on
+  float* biases_ = nullptr;            // (num_keys) of the head
   float* positions_ = nullptr;         // (kTileQueries, position_stride_)
-  float* shifted_ = nullptr;           // (kTileQueries, key_stride_)
+  float* shifted_ = nullptr;           // (kTileQueries, score_stride_)
   float* distance_weights_ = nullptr;  // (kTileQueries, position_stride_)
   float* distance_context_ = nullptr;  // (kTileQueries, query_stride_)
 };

@@ -34,6 +34,12 @@ struct DistanceValues {
   int64_t first = 0;
 };
 
+// The keys that a query attends to: this many before and after the key of its frame, and that one.
+struct KeyWindow {
+  int64_t left = -1;   // -1: all
+  int64_t right = -1;  // -1: all
+};
+
 // One stream's queries, keys and values. Rows hold all heads side by side, (d) each.
 struct AttentionRows {
   const float* queries = nullptr;  // row i at queries + i * query_stride
@@ -44,6 +50,7 @@ struct AttentionRows {
   const float* const* key_biases = nullptr;  // likewise, (num_heads) each; null: zero
   int64_t num_keys = 0;
   int64_t first_query = 0;  // index of the key whose frame is that of query 0
+  KeyWindow window;
   DistanceTable by_distance;
   DistanceValues values_by_distance;
   float* context = nullptr;  // (num_queries, d), contiguous
@@ -64,8 +71,9 @@ struct AttentionHeads {
 
 // context = softmax(scores) (values + values by distance), per head;
 // scores = ((s q + u) . k + key bias + (s q + v) . column of the distance) t.
-// The context of a query has the same bits whatever other queries there are. Heads are shared among
-// the threads of the step. May be called from several threads at once.
+// The context of a query has the same bits whatever other queries there are, and whatever keys
+// there are outside of its window, if their values are finite. Heads are shared among the threads
+// of the step. May be called from several threads at once.
 void Attend(const AttentionRows& rows, const AttentionHeads& heads);
 
 }  // namespace runnel::kernels

@@ -177,6 +177,15 @@ struct Chunk {
     rows.first_query += first;
   }
 
+  // The keys from `first` on, `count` of them.
+  void NarrowKeys(int64_t first, int64_t count) {
+    rows.keys += first;
+    rows.values += first;
+    if (rows.key_biases != nullptr) rows.key_biases += first;
+    rows.num_keys = count;
+    rows.first_query -= first;
+  }
+
   Positions positions;
   int64_t dim;
   std::vector<float> queries, keys, values, key_biases, content_bias, position_bias, context;
@@ -244,6 +253,36 @@ TEST(AttentionKernelTest, AQueryDoesNotDependOnTheOthers) {
                   0)
             << "positions " << static_cast<int>(positions) << ", " << count << " from query "
             << first;
+      }
+    }
+  }
+}
+
+TEST(AttentionKernelTest, AWindowGivesTheBitsOfItsKeysAlone) {
+  for (const Positions positions : kAllPositions) {
+    if (positions == Positions::kLegacy) continue;  // whole utterances only
+    for (const KeyWindow window :
+         {KeyWindow{3, 2}, {0, 0}, {20, 0}, {0, 33}, {-1, 4}, {5, -1}, {40, 40}, {1000, 1000}}) {
+      for (const int64_t num_cached : {0, 7}) {
+        Chunk all(75, num_cached, 2, 20, positions);
+        all.rows.window = window;
+        Attend(all.rows, all.heads);
+        for (int64_t i = 0; i < all.rows.num_queries; ++i) {
+          const int64_t key = num_cached + i;
+          const int64_t begin = window.left < 0 ? 0 : std::max<int64_t>(0, key - window.left);
+          const int64_t end = window.right < 0
+                                  ? all.rows.num_keys
+                                  : std::min(all.rows.num_keys, key + window.right + 1);
+          Chunk alone(75, num_cached, 2, 20, positions);
+          alone.Narrow(i, 1);
+          alone.NarrowKeys(begin, end - begin);
+          Attend(alone.rows, alone.heads);
+          ASSERT_EQ(std::memcmp(alone.context.data(), all.context.data() + i * all.dim,
+                                static_cast<size_t>(all.dim) * sizeof(float)),
+                    0)
+              << "positions " << static_cast<int>(positions) << ", window " << window.left
+              << " and " << window.right << ", query " << i << ", " << num_cached << " cached";
+        }
       }
     }
   }
