@@ -41,6 +41,9 @@ Conformer::Conformer(const EncoderConfig& config, Weights* weights, const Encode
       input_scale_(config.scale_input ? std::sqrt(static_cast<double>(config.model_dim)) : 1.0),
       subsampling_(backend.MakeSubsampling(BindSubsampling(config, weights))),
       input_positions_(backend.MakeInputPositions()) {
+  if (config.type == EncoderType::kMultitalkerConformer) {
+    speaker_kernel_ = backend.MakeFeedForward(BindSpeakerKernel(config, weights), nullptr);
+  }
   for (int i = 0; i < config.num_layers; ++i) {
     layers_.push_back(MakeLayer(config, i, weights, backend));
   }
@@ -74,6 +77,7 @@ Matrix Conformer::Forward(const std::vector<Input>& inputs, const LayerObserver&
     }
   }
   observe("subsampling");
+  if (speaker_kernel_) speaker_kernel_->Add(segments, x, x);
   for (size_t i = 0; i < layers_.size(); ++i) {
     for (size_t s = 0; s < segments.size(); ++s) segments[s].state = &(*inputs[s].states)[i];
     layers_[i]->Forward(segments, x);

@@ -1,4 +1,5 @@
-// The network of the encoder: subsampling, Conformer or Branchformer layers and the last norm.
+// The network of the encoder: subsampling, a speaker kernel in some models, Conformer or
+// Branchformer layers and the last norm.
 #ifndef RUNNEL_ENCODER_CONFORMER_H_
 #define RUNNEL_ENCODER_CONFORMER_H_
 
@@ -49,6 +50,7 @@ class Conformer {
   double input_scale_;
   std::unique_ptr<const SubsamplingModule> subsampling_;
   std::unique_ptr<const InputPositionModule> input_positions_;  // null where there is none
+  std::unique_ptr<const ResidualModule> speaker_kernel_;        // null where there is none
   std::vector<std::unique_ptr<const EncoderLayer>> layers_;
   std::unique_ptr<const NormModule> after_norm_;  // null where there is none
 };

@@ -114,7 +114,7 @@ BranchesConfig ParseBranches(JsonSection section) {
   return config;
 }
 
-// The layers of a Conformer, Transformer or reworked Conformer.
+// The layers of a Conformer of any type, or of a Transformer.
 void ParseConformer(JsonSection* section, EncoderConfig* config) {
   const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
   config->feed_forward = ParseFeedForward(section->Section("feed_forward"));
@@ -123,10 +123,10 @@ void ParseConformer(JsonSection* section, EncoderConfig* config) {
   if (!section->IsNull("convolution")) {
     config->convolution = ParseConvolution(section->Section("convolution"));
   }
-  if (config->type == EncoderType::kConformer) {
-    config->norm_first = section->Bool("norm_first");
-  } else {
+  if (config->type == EncoderType::kReworkedConformer) {
     config->feed_forward.half_steps = false;
+  } else {
+    config->norm_first = section->Bool("norm_first");
   }
 }
 
@@ -190,10 +190,11 @@ const char* EncoderConfig::NeedsWholeUtterance() const {
 
 EncoderConfig ParseEncoderConfig(JsonSection* section) {
   EncoderConfig config;
-  config.type =
-      section->Choice<EncoderType>("type", {{"conformer", EncoderType::kConformer},
-                                            {"reworked_conformer", EncoderType::kReworkedConformer},
-                                            {"branchformer", EncoderType::kBranchformer}});
+  config.type = section->Choice<EncoderType>(
+      "type", {{"conformer", EncoderType::kConformer},
+               {"multitalker_conformer", EncoderType::kMultitalkerConformer},
+               {"reworked_conformer", EncoderType::kReworkedConformer},
+               {"branchformer", EncoderType::kBranchformer}});
   config.input_dim = static_cast<int>(section->Integer("input_dim", 1, kMaxSize));
   config.model_dim = static_cast<int>(section->Integer("model_dim", 2, kMaxSize));
   config.num_layers = static_cast<int>(section->Integer("num_layers", 1, 1024));

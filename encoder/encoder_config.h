@@ -16,6 +16,9 @@ class JsonSection;
 
 enum class EncoderType {
   kConformer,  // or a Transformer
+  // NeMo's, for several speakers: a speaker kernel, which is a feed-forward module, comes before
+  // layer 0.
+  kMultitalkerConformer,
   // icefall's: modules have no norms. BasicNorm ends each layer. Feed-forward modules are added
   // whole.
   kReworkedConformer,

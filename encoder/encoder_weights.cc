@@ -239,7 +239,16 @@ FeedForwardWeights BindFeedForward(const EncoderConfig& config, const std::strin
       BindLinear(weights, name + ".w_1", config.model_dim, sizes.hidden_dim, sizes.bias);
   feed_forward.w_2 =
       BindLinear(weights, name + ".w_2", sizes.hidden_dim, config.model_dim, sizes.bias);
+  feed_forward.activation = sizes.activation;
+  feed_forward.residual_scale = sizes.residual_scale();
   return feed_forward;
+}
+
+FeedForwardWeights BindSpeakerKernel(const EncoderConfig& config, Weights* weights) {
+  const std::string name = "encoder.speaker_kernel";
+  const int64_t dim = config.model_dim;
+  return {BindLinear(weights, name + ".w_1", dim, dim),
+          BindLinear(weights, name + ".w_2", dim, dim)};
 }
 
 CgmlpWeights BindCgmlp(const EncoderConfig& config, const std::string& name, Weights* weights) {

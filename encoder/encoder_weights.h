@@ -68,8 +68,10 @@ struct BranchMergeWeights {
 };
 
 struct FeedForwardWeights {
-  LinearWeights w_1;  // (hidden_dim, d)
-  LinearWeights w_2;  // (d, hidden_dim)
+  LinearWeights w_1;                          // (hidden_dim, d)
+  LinearWeights w_2;                          // (d, hidden_dim)
+  Activation activation = Activation::kRelu;  // between them
+  double residual_scale = 1.0;                // factor of the output, before the residual sum
 };
 
 // A stage of the subsampling. A depthwise convolution (groups = channels) is followed by a
@@ -131,6 +133,8 @@ std::vector<std::string> AttentionNames(const EncoderConfig& config);
 // Each takes the tensors that the configuration calls for, and throws as Weights does.
 GlobalCmvnWeights BindGlobalCmvn(const EncoderConfig& config, Weights* weights);
 SubsamplingWeights BindSubsampling(const EncoderConfig& config, Weights* weights);
+// Of kMultitalkerConformer.
+FeedForwardWeights BindSpeakerKernel(const EncoderConfig& config, Weights* weights);
 ConformerLayerWeights BindConformerLayer(const EncoderConfig& config, int layer, Weights* weights);
 BranchformerLayerWeights BindBranchformerLayer(const EncoderConfig& config, int layer,
                                                Weights* weights);

@@ -127,8 +127,7 @@ class CpuBackend final : public EncoderBackend {
   }
   std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {
-    return std::make_unique<FeedForward>(weights, norm, config_.feed_forward, options_,
-                                         packer_.get());
+    return std::make_unique<FeedForward>(weights, norm, options_, packer_.get());
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<LayerNorm>(weights);

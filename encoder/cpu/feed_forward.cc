@@ -11,13 +11,13 @@ constexpr int64_t kBlockRows = 64;
 }  // namespace
 
 FeedForward::FeedForward(const FeedForwardWeights& weights, const LayerNormWeights* norm,
-                         const FeedForwardConfig& config, const Options& options, Packer* packer)
+                         const Options& options, Packer* packer)
     : options_(options),
       norm_(LayerNorm::If(norm)),
       w_1_(packer->Pack(weights.w_1,
-                        {options.matmul_type, kernels::MatmulOutput::kInput, config.activation})),
+                        {options.matmul_type, kernels::MatmulOutput::kInput, weights.activation})),
       w_2_(packer->Pack(weights.w_2, {options.matmul_type, kernels::MatmulOutput::kAdd,
-                                      std::nullopt, config.residual_scale()})) {}
+                                      std::nullopt, weights.residual_scale})) {}
 
 void FeedForward::Add(const std::vector<Segment>& /*segments*/, ConstRows x, Rows y) const {
   for (int64_t first = 0; first < x.count; first += kBlockRows) {

@@ -10,7 +10,6 @@
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/options.h"
 #include "encoder/cpu/packer.h"
-#include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
 
 namespace runnel::cpu {
@@ -19,7 +18,7 @@ namespace runnel::cpu {
 class FeedForward final : public ResidualModule {
  public:
   FeedForward(const FeedForwardWeights& weights, const LayerNormWeights* norm,
-              const FeedForwardConfig& config, const Options& options, Packer* packer);
+              const Options& options, Packer* packer);
 
   void Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const override;
 

@@ -109,7 +109,7 @@ class LibTorchBackend final : public EncoderBackend {
   }
   std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {
-    return std::make_unique<FeedForward>(weights, norm, config_.feed_forward);
+    return std::make_unique<FeedForward>(weights, norm);
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<Norm>(weights);

@@ -59,8 +59,8 @@ void TensorModule::Add(const std::vector<Segment>& segments, ConstRows x, Rows y
 
 at::Tensor FeedForward::Forward(const at::Tensor& x,
                                 const std::vector<Segment>& /*segments*/) const {
-  const at::Tensor y = Linear(weights_.w_2, Activate(config_.activation, Linear(weights_.w_1, x)));
-  return config_.residual_scale() == 1.0 ? y : config_.residual_scale() * y;
+  const at::Tensor y = Linear(weights_.w_2, Activate(weights_.activation, Linear(weights_.w_1, x)));
+  return weights_.residual_scale == 1.0 ? y : weights_.residual_scale * y;
 }
 
 }  // namespace runnel::libtorch

@@ -27,15 +27,13 @@ at::Tensor BasicNorm(const BasicNormWeights& weights, const at::Tensor& x);
 // Linear, activation, linear (Gulati et al. 2020, section 2.4), times the 1/2 of a macaron layer.
 class FeedForward final : public TensorModule {
  public:
-  FeedForward(const FeedForwardWeights& weights, const LayerNormWeights* norm,
-              const FeedForwardConfig& config)
-      : TensorModule(norm), weights_(weights), config_(config) {}
+  FeedForward(const FeedForwardWeights& weights, const LayerNormWeights* norm)
+      : TensorModule(norm), weights_(weights) {}
 
   at::Tensor Forward(const at::Tensor& x, const std::vector<Segment>& segments) const override;
 
  private:
   FeedForwardWeights weights_;
-  FeedForwardConfig config_;
 };
 
 }  // namespace runnel::libtorch

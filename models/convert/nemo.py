@@ -7,7 +7,7 @@ with state_dict.pt and tokens.txt has no options: nemo_shapes.py takes them from
 import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
-from models.convert import nemo_options, nemo_shapes, nemo_transducer
+from models.convert import nemo_options, nemo_shapes, nemo_speakers, nemo_transducer
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import nemo_features
@@ -87,8 +87,11 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
                            nemo_options.kept_heads(["ctc"], source, choices))
         return nemo_shapes.read_model(folder, name, renamed, source, eps, assumed)
     config = nemo_options.read_settings(folder, assumed)
+    notes: List[str] = []
+    encoder_type = nemo_speakers.encoder_type(config, notes)
     kept = nemo_options.kept_heads(nemo_options.heads_of(config), source, choices)
     encoder, limits = _encoder(config.section("encoder"), assumed, eps)
+    encoder["type"] = encoder_type
     transducer = nemo_transducer.transducer_section(config) if "transducer" in kept else {}
     nemo_options.read_ctc(config, kept)
     preprocessor = config.section("preprocessor")
@@ -100,9 +103,11 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     renamed = _renamed(folder, weights_name, kept)
     if transducer:
         nemo_transducer.join_embeddings(renamed, transducer["predictor"], source)
+    if encoder_type == "multitalker_conformer":
+        nemo_speakers.fold_background(config, renamed, source)
     tokens, kinds = read_tokens(config, folder, _num_tokens(renamed))
     resolved = Resolved(name, encoder, features, limits, {}, tokens, renamed, source, assumed,
-                        kinds=kinds)
+                        kinds=kinds, notes=notes)
     if "ctc" in kept:
         resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": len(tokens) - 1}
     if transducer:
@@ -124,7 +129,7 @@ def _renamed(folder: Folder, weights_name: str, kept: List[str]) -> Renamed:
         if not any(key.startswith(_HEAD_STARTS[head]) for key in weights):
             expected = " or ".join(start.rstrip(".") for start in _HEAD_STARTS[head])
             raise ConversionError(f"{source}: has no {_HEAD_NAMES[head]} ({expected})")
-    rules = RULES + nemo_transducer.PROMPT_RULES
+    rules = RULES + nemo_speakers.RULES + nemo_transducer.PROMPT_RULES
     for head in _HEAD_RULES:
         rules = rules + (_HEAD_RULES if head in kept else _LEFT_OUT_RULES)[head]
     renamed = rename(weights, rules, source)

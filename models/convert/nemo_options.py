@@ -45,7 +45,6 @@ def _interpolated(value: Any, root: Dict[str, Any], depth: int = 0) -> Any:
 
 def heads_of(config: Settings) -> List[str]:
     """The heads of the model that the options describe. Rejects models of other kinds."""
-    config.require("spk_kernel_type", None)  # of a model of several speakers
     config.require("adapters", None)
     found = [head for head, there in (
         ("ctc", config.has("aux_ctc") or config.has("decoder") and not config.has("joint")),

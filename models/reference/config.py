@@ -36,6 +36,7 @@ class ConformerConfig:
     # "reworked_conformer" (icefall): modules have no norms, a BasicNorm ends each layer, and the
     # feed-forward modules are added whole. It has none of the three fields below.
     # "branchformer": it has `branches`.
+    # "multitalker_conformer" (NeMo): a speaker kernel comes before the first layer.
     type: str = "conformer"
     norm_first: bool = True  # x + f(norm(x)); false: norm(x + f(x))
     after_norm: bool = True  # a layer norm after the last layer
@@ -132,7 +133,7 @@ class ConformerConfig:
                              else f"encoder: {message}") from None
 
 
-TYPES = ("conformer", "reworked_conformer", "branchformer")
+TYPES = ("conformer", "multitalker_conformer", "reworked_conformer", "branchformer")
 _PLAIN_FIELDS = {"input_dim": int, "model_dim": int, "num_layers": int, "num_heads": int,
                  "feed_forward_dim": int, "scale_input": bool}
 _LAYER_NORM_FIELDS = {"norm_first": bool, "after_norm": bool, "layer_norm_eps": float}

@@ -15,7 +15,7 @@ from models.reference.basic_norm import BasicNorm
 from models.reference.branchformer import BranchformerLayer
 from models.reference.config import ConformerConfig
 from models.reference.convolution import Convolution
-from models.reference.feed_forward import FeedForward
+from models.reference.feed_forward import FeedForward, FeedForwardConfig
 from models.reference.normalization import GlobalCmvn
 from models.reference.positions import SCHEMES, scheme_name
 from models.reference.positions.relative_key_value import shared_vectors
@@ -101,6 +101,9 @@ class ConformerEncoder(nn.Module):
         vectors = shared_vectors(config.position, config.model_dim // config.num_heads)
         self.register_parameter("relative_keys", vectors.get("relative_keys"))
         self.register_parameter("relative_values", vectors.get("relative_values"))
+        self.speaker_kernel = (
+            FeedForward(config.model_dim, config.model_dim, FeedForwardConfig(activation="relu"),
+                        dropout) if config.type == "multitalker_conformer" else None)
         layer = ConformerLayer if config.branches is None else BranchformerLayer
         self.encoders = nn.ModuleList([layer(config, dropout) for _ in range(config.num_layers)])
         self.after_norm = (nn.LayerNorm(config.model_dim, config.layer_norm_eps)
@@ -114,6 +117,12 @@ class ConformerEncoder(nn.Module):
             features = self.global_cmvn(features)
         x, out_lengths = self.embed(features, lengths, offset, last)
         return x * self.input_scale, out_lengths
+
+    def add_speaker(self, x: Tensor) -> Tensor:
+        """The input of the first layer, told that all sound is of the one speaker."""
+        if self.speaker_kernel is not None:
+            x = x + self.speaker_kernel(x)
+        return x
 
     def position_tables(self, num_queries: int, num_keys: int, offset: int,
                         like: Tensor) -> List[Tensor]:
@@ -155,7 +164,7 @@ class ConformerEncoder(nn.Module):
         batch, frames = x.size(0), x.size(1)
         if frames == 0:
             return x, out_lengths
-        x = self.dropout(self.positions.enter(x, 0))
+        x = self.add_speaker(self.dropout(self.positions.enter(x, 0)))
         present = torch.arange(frames, device=x.device).unsqueeze(0) < out_lengths.unsqueeze(1)
         visible = chunk_mask(frames, chunk_size, left_context, x).unsqueeze(0)
         visible = (visible & present.unsqueeze(1)).unsqueeze(1)  # (B, 1, T', T')
@@ -187,7 +196,7 @@ class ConformerEncoder(nn.Module):
         x, _ = self.subsample(features, lengths, offset, last)
         if x.size(1) == 0:
             return x, att_cache, cnn_cache
-        x = self.positions.enter(x, offset)
+        x = self.add_speaker(self.positions.enter(x, offset))
         keys = att_cache.size(2) + x.size(1)
         tables = self.position_tables(x.size(1), keys, offset, x)
         everything = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=x.device)

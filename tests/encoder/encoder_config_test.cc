@@ -209,6 +209,19 @@ TEST(EncoderConfigTest, ReworkedConformer) {
   }
 }
 
+TEST(EncoderConfigTest, MultitalkerConformer) {
+  json section = ValidSection();
+  section["type"] = "multitalker_conformer";
+  const EncoderConfig config = Parse(section);
+  EXPECT_EQ(config.type, EncoderType::kMultitalkerConformer);
+  EXPECT_EQ(config.feed_forward.residual_scale(), 0.5);
+  EXPECT_TRUE(config.norm_first);
+  for (const auto& field : AllFields(section)) {
+    const std::string message = ParseError(Without(section, field));
+    EXPECT_TRUE(Contains(message, "m.pt: encoder." + DottedPath(field) + " is missing"));
+  }
+}
+
 TEST(EncoderConfigTest, SmallestSizes) {
   json section = ValidSection();
   section["input_dim"] = 7;
@@ -309,7 +322,8 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
 
 TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
   EXPECT_EQ(RefusalOf("/type", "transformer"),
-            "expected one of \"branchformer\", \"conformer\", \"reworked_conformer\"");
+            "expected one of \"branchformer\", \"conformer\", \"multitalker_conformer\", "
+            "\"reworked_conformer\"");
   EXPECT_EQ(RefusalOf("/convolution/type", "anticausal"),
             "expected one of \"causal\", \"dynamic_chunk\", \"symmetric\"");
   EXPECT_EQ(RefusalOf("/convolution/norm", "rms_norm"),

@@ -133,6 +133,8 @@ const std::vector<Variant>& Variants() {
          c->scale_input = false;
          c->after_norm = false;
        }},
+      {"multitalker_conformer",
+       [](EncoderConfig* c) { c->type = EncoderType::kMultitalkerConformer; }},
       {"no_normalization", [](EncoderConfig* c) { c->normalization = Normalization::kNone; }},
       {"running_normalization",
        [](EncoderConfig* c) {

@@ -352,6 +352,7 @@ def model_config() -> None:
     convolution = {**config['encoder']['convolution'], 'norm': 'none', 'norm_epsilon': None}
     variant('reworked', type='reworked_conformer', subsampling={'type': 'conv2d_1_2_2'},
             convolution=convolution)
+    variant('multitalker', type='multitalker_conformer')
     config.update(format_version=5, transducer=None, attention_decoder=None, prompt=None,
                   vocabularies=[{'language': 'en', 'size': 5}, {'language': 'de', 'size': 4}],
                   special_tokens=[{'id': 1, 'kind': 'language', 'language': 'en-US'},

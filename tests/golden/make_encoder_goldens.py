@@ -102,6 +102,7 @@ VARIANTS: Dict[str, ConformerConfig] = {
                      normalization=NormalizationConfig(name, epsilon))
        for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
                              ("utterance_mean", None), ("utterance_biased", 1e-20))},
+    "multitalker_conformer": variant(type="multitalker_conformer"),
     "rotary": variant(position=make_options("rotary")),
     "windowed_rpe": variant(position=make_options("windowed_rpe", left=3, right=2)),
     "e_branchformer": variant(

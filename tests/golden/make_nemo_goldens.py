@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Records what NeMo's own Conformer encoder computes with tiny random models.
 
-    /usr/bin/python3 tests/golden/make_nemo_goldens.py NEMO
+    /usr/bin/python3 tests/golden/make_nemo_goldens.py NEMO [CASE ...]
 
-NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project. Nothing of NeMo
-is needed to run the tests. Only its encoder is imported; what surrounds it there (configuration,
-training, export) is replaced by empty classes.
+NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project. The multitalker
+case also needs parts/mixins/multitalker_asr_mixins.py, which later commits have (51ba7b9 of
+yhayarannvidia/NeMo-Speech was used). Nothing of NeMo is needed to run the tests. Only its encoder
+is imported; what surrounds it there (configuration, training, export) is replaced by empty classes.
 
 Writes tests/golden/nemo/CASE.npz: the encoder's options as a YAML string, its weights
 (`weight/NAME`, seeded random numbers of this script under NeMo's names), features (T, bins), and
@@ -13,12 +14,14 @@ for every setting of att_context_size the encoder's output (T', d), of the whole
 mask (`encoder_I`). Where NeMo can stream, its cached steps must have agreed with that, and their
 last caches are recorded: of each layer the attention's input (`cache_channel_I`, (layers, n, d)),
 the convolution's (`cache_time_I`, (layers, K - 1, d)), and how many encoder frames there were
-(`cache_frames_I`).
+(`cache_frames_I`). The multitalker case has `model_options`, the options of the speaker kernels as
+a YAML string, and the encoder's output for one speaker.
 """
 
 import argparse
 import pathlib
 import sys
+import types
 from typing import Any, Dict, List
 
 import numpy as np
@@ -62,13 +65,23 @@ CASES: Dict[str, Dict[str, Any]] = {
     "conformer_regular_window": {
         **BASE, "subsampling": "striding", "subsampling_factor": 4, "conv_kernel_size": 5,
         "att_context_size": [7, 2]},
+    "fastconformer_multitalker": {
+        **BASE, "subsampling": "dw_striding", "subsampling_factor": 8,
+        "subsampling_conv_channels": 8, "causal_downsampling": True, "conv_kernel_size": 9,
+        "conv_norm_type": "layer_norm", "conv_context_size": "causal", "xscaling": False,
+        "att_context_style": "chunked_limited", "att_context_size": [[14, 6], [6, 1]]},
 }
 
 
-def set_weights(encoder: torch.nn.Module, random: np.random.RandomState) -> Dict[str, Any]:
+MODEL_OPTIONS: Dict[str, Dict[str, Any]] = {
+    "fastconformer_multitalker": {"spk_kernel_type": "ff", "spk_kernel_layers": [0],
+                                  "add_bg_spk_kernel": True}}
+
+
+def set_weights(model: torch.nn.Module, random: np.random.RandomState) -> Dict[str, Any]:
     """Seeded values of ours; no parameter keeps a special value. Returns the weights by name."""
     weights: Dict[str, Any] = {}
-    for name, tensor in encoder.state_dict().items():
+    for name, tensor in model.state_dict().items():
         if not name.endswith(("num_batches_tracked", ".pe")):
             values = torch.from_numpy(random.standard_normal(tuple(tensor.shape))).float()
             if name.endswith("running_var"):
@@ -79,9 +92,33 @@ def set_weights(encoder: torch.nn.Module, random: np.random.RandomState) -> Dict
             elif "pos_bias" not in name:
                 values = values * tensor[0].numel() ** -0.5
             tensor.copy_(values)
-    for name, tensor in encoder.state_dict().items():  # shared parameters have their last values
-        weights[f"weight/encoder.{name}"] = tensor.numpy().copy()
+    for name, tensor in model.state_dict().items():  # shared parameters have their last values
+        weights[f"weight/{name}"] = tensor.numpy().copy()
     return weights
+
+
+def add_speaker_kernels(model: Any, options: Dict[str, Any]) -> None:
+    """Makes `model` one of several speakers, by NeMo's own mixin."""
+    from nemo.collections.asr.parts.mixins.multitalker_asr_mixins import SpeakerKernelMixin
+
+    def register_forward_pre_hook(layer: Any, hook: Any, with_kwargs: bool) -> None:
+        """That of PyTorch 2."""
+        forward = layer.forward
+
+        def hooked(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = hook(layer, args, kwargs)
+            return forward(*args, **kwargs)
+
+        layer.forward = hooked
+
+    dim = model.encoder.d_model
+    layer = model.encoder.layers[0]
+    layer.register_forward_pre_hook = types.MethodType(register_forward_pre_hook, layer)
+    model.__class__ = type("Model", (torch.nn.Module, SpeakerKernelMixin), {})
+    model.cfg = types.SimpleNamespace(model_defaults=types.SimpleNamespace(enc_hidden=dim),
+                                      encoder=types.SimpleNamespace(d_model=dim))
+    model._init_speaker_kernel_config(options)
+    model.eval()
 
 
 def streamed(encoder: Any, features: torch.Tensor) -> List[torch.Tensor]:
@@ -113,7 +150,11 @@ def make(name: str) -> None:
     options = CASES[name]
     random = np.random.RandomState(list(CASES).index(name) + 1)
     encoder = ConformerEncoder(**options).eval()
-    recorded = set_weights(encoder, random)
+    model: Any = torch.nn.Module()
+    model.encoder = encoder
+    if name in MODEL_OPTIONS:
+        add_speaker_kernels(model, MODEL_OPTIONS[name])
+    recorded = set_weights(model, random)
     features = torch.from_numpy(random.standard_normal((1, options["feat_in"], NUM_FRAMES))).float()
     sizes = options.get("att_context_size", [[-1, -1]])
     sizes = sizes if isinstance(sizes[0], list) else [sizes]
@@ -122,6 +163,12 @@ def make(name: str) -> None:
         encoder.setup_streaming_params()
         output, _ = encoder(features, torch.tensor([NUM_FRAMES]))
         recorded[f"encoder_{i}"] = output[0].t().numpy()
+        if name in MODEL_OPTIONS:  # so far without activities, now with those of one speaker
+            active = torch.ones(1, output.size(2))
+            model.set_speaker_targets(active, torch.zeros_like(active))
+            torch.testing.assert_close(encoder(features, torch.tensor([NUM_FRAMES]))[0], output,
+                                       rtol=0, atol=0)
+            model.set_speaker_targets(None, None)
         # With right 0 NeMo's second step would have to pad the features that it keeps.
         if size[0] >= 0 and size[1] > 0 and options.get("causal_downsampling"):
             steps, channel, time, length = streamed(encoder, features)
@@ -129,6 +176,8 @@ def make(name: str) -> None:
             recorded[f"cache_time_{i}"] = time[:, 0].transpose(1, 2).numpy()
             recorded[f"cache_frames_{i}"] = np.array(steps.size(2))
             torch.testing.assert_close(steps, output[:, :, :steps.size(2)], rtol=0, atol=TOLERANCE)
+    if name in MODEL_OPTIONS:
+        recorded["model_options"] = np.array(yaml.safe_dump(MODEL_OPTIONS[name]))
     recorded.update(options=np.array(yaml.safe_dump(options)), features=features[0].t().numpy())
     np.savez_compressed(FOLDER / f"{name}.npz", **recorded)
 
@@ -136,11 +185,12 @@ def make(name: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("nemo", type=pathlib.Path, help="the checkout")
+    parser.add_argument("cases", nargs="*", help="those to record; all if none is named")
     args = parser.parse_args()
     nemo_surroundings.prepare(args.nemo)
     FOLDER.mkdir(exist_ok=True)
     with torch.no_grad():
-        for name in CASES:
+        for name in args.cases or CASES:
             make(name)
 
 

@@ -73,13 +73,14 @@ class NemoFile:
         arrays = load_case(case)
         random = np.random.RandomState(0)
         encoder = yaml.safe_load(str(arrays["options"]))
+        model_options = yaml.safe_load(str(arrays.get("model_options", "{}")))
         self.weights = {name[len("weight/"):]: torch.from_numpy(value)
                         for name, value in arrays.items() if name.startswith("weight/")}
         self.weights.update({
             "preprocessor.featurizer.window": torch.hann_window(400),
             "preprocessor.featurizer.fb": torch.zeros(1, 40, 257)})
         self.config: Dict[str, Any] = {
-            "sample_rate": 16000,
+            **model_options, "sample_rate": 16000,
             "preprocessor": {"sample_rate": "${sample_rate}", "normalize": "per_feature",
                              "window_size": 0.025, "window_stride": 0.01, "window": "hann",
                              "features": 40, "n_fft": 512},

@@ -105,6 +105,7 @@ def model_configs() -> Dict[str, ConformerConfig]:
         convolution=ConvolutionConfig(5, norm="none", norm_epsilon=None,
                                       activation="double_swish"),
         feed_forward=FeedForwardConfig(activation="double_swish"), scale_input=False)
+    configs["multitalker"] = with_(type="multitalker_conformer")
     configs["unscaled"] = with_(scale_input=False)
     configs["none_normalized"] = with_(normalization=NormalizationConfig("none"))
     configs["running"] = with_(normalization=NormalizationConfig("running", 1e-5))

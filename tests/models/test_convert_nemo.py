@@ -38,7 +38,8 @@ def test_recorded_cases(name, tmp_path):
     assert units == [*PIECES, "<blank>"] and config["ctc"]["blank_id"] == len(PIECES)
 
 
-@pytest.mark.parametrize("name", ["fastconformer_streaming", "conformer_streaming_striding"])
+@pytest.mark.parametrize("name", ["fastconformer_streaming", "conformer_streaming_striding",
+                                  "fastconformer_multitalker"])
 def test_recorded_caches(name, tmp_path):
     """What the archive's code remembers of a stream, chunk by chunk, is what NeMo remembers."""
     arrays = load_case(name)
@@ -65,7 +66,50 @@ def test_recorded_caches(name, tmp_path):
                 torch.testing.assert_close(tensor, torch.from_numpy(expected), rtol=0,
                                            atol=TOLERANCE)
         compared += 1
-    assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1}[name]
+    assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1,
+                        "fastconformer_multitalker": 2}[name]
+
+
+def test_speaker_kernels_of_one_speaker(tmp_path, capsys):
+    """Without a background kernel, and parameters that are missing, odd or not announced."""
+    arrays = load_case("fastconformer_multitalker")
+    nemo = NemoFile("fastconformer_multitalker")
+
+    def refused() -> str:
+        return refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+
+    def converted() -> Any:
+        return convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+
+    assert converted()[1]["encoder"]["type"] == "multitalker_conformer"
+    assert "note: speakers are not told apart" in capsys.readouterr().out
+    bias = nemo.weights.pop("bg_spk_kernels.0.0.bias")
+    assert "no parameter for background.w_1.bias" in refused()
+    nemo.weights["bg_spk_kernels.0.0.bias"] = bias[1:]
+    assert "the parameters of bg_spk_kernels have the shapes" in refused()
+    nemo.weights["bg_spk_kernels.0.0.bias"] = bias
+    nemo.config["add_bg_spk_kernel"] = False
+    assert "bg_spk_kernels.0.0.weight has no place" in refused()
+    for name in list(nemo.weights):
+        if name.startswith("bg_"):
+            del nemo.weights[name]
+    encoded, _ = encode(converted()[0], arrays["features"], 7, 14)
+    assert (encoded - torch.from_numpy(arrays["encoder_0"])).abs().max() > 0.01
+    capsys.readouterr()
+    nemo.config["add_bg_spk_kernel"] = True
+    assert "no parameter for background.w_1.weight" in refused()
+    nemo.config["spk_kernel_type"] = None
+    assert "spk_kernels.0.0.weight has no place" in refused()
+
+
+@pytest.mark.parametrize("name, value", [
+    ("spk_kernel_type", "conv2d"), ("spk_kernel_type", 1), ("spk_kernel_layers", [0, 8]),
+    ("spk_kernel_layers", []), ("spk_kernel_layers", 0), ("add_bg_spk_kernel", 1)])
+def test_speaker_kernels_of_other_kinds(name, value, tmp_path, capsys):
+    nemo = NemoFile("fastconformer_multitalker")
+    nemo.config[name] = value
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert f"model_config.yaml.{name} is {value!r}, " in line
 
 
 def test_unified_model_computes_whole_utterances(tmp_path, capsys):
@@ -325,7 +369,7 @@ def test_files_that_are_missing_or_wrong(tmp_path, capsys):
     ("encoder._target_", "nemo.collections.asr.modules.SqueezeformerEncoder"),
     ("decoder._target_", "nemo.collections.asr.modules.OtherDecoder"),
     ("joint._target_", "nemo.collections.asr.modules.HATJoint"),
-    ("encoder.self_attention_model", "rel_pos_local_attn"), ("spk_kernel_type", "ff"),
+    ("encoder.self_attention_model", "rel_pos_local_attn"), ("spk_kernel_type", "mha"),
     ("adapters", {"a": {"dim": 8}}), ("decoding.big_blank_durations", [2, 4, 8])])
 def test_other_kinds_of_models_are_named_before_the_weights_are_read(path, value, tmp_path, capsys):
     nemo = NemoFile("fastconformer_streaming", "hybrid")

@@ -91,7 +91,7 @@ def test_every_field_is_required_typed_and_no_other_known(name):
 
 @pytest.mark.parametrize("path, name, value, message", [
     ((), "type", "transformer", "encoder.type is 'transformer', expected one of conformer, "
-     "reworked_conformer, branchformer"),
+     "multitalker_conformer, reworked_conformer, branchformer"),
     ((), "num_layers", 0, "encoder: num_layers is 0, expected at least 1"),
     ((), "num_layers", 2.0, "encoder.num_layers is 2.0, expected an integer"),
     ((), "num_layers", True, "encoder.num_layers is True, expected an integer"),

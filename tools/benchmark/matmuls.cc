@@ -104,6 +104,9 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
     matmuls.push_back({kFeedForwardPart, rows, hidden, dim});
   };
   AddSubsampling(encoder, chunk_size, num_streams, &matmuls);
+  if (encoder.type == EncoderType::kMultitalkerConformer) {
+    matmuls.insert(matmuls.end(), 2, {kFeedForwardPart, rows, dim, dim});
+  }
   for (int layer = 0; layer < encoder.num_layers; ++layer) {
     if (encoder.feed_forward.macaron) add_feed_forward();
     matmuls.push_back({kAttentionPart, rows, dim, 3 * dim});  // query, key, value

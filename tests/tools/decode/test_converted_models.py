@@ -62,7 +62,8 @@ def test_wenet_experiment(name, tmp_path):
     verify(model)
 
 
-@pytest.mark.parametrize("name", ["fastconformer_streaming", "conformer_streaming_striding"])
+@pytest.mark.parametrize("name", ["fastconformer_streaming", "conformer_streaming_striding",
+                                  "fastconformer_multitalker"])
 def test_cache_aware_nemo_model(name, tmp_path):
     """Every latency, chunk by chunk, gives NeMo's output and, where recorded, NeMo's caches."""
     arrays = load_case(name)
@@ -89,7 +90,8 @@ def test_cache_aware_nemo_model(name, tmp_path):
         np.testing.assert_allclose(np.load(caches), np.concatenate(sum(layers, ())), rtol=0,
                                    atol=TOLERANCE)
         compared += 1
-    assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1}[name]
+    assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1,
+                        "fastconformer_multitalker": 2}[name]
     verify(model)
 
 
