@@ -79,9 +79,11 @@ double AudioSource::seconds_read() const {
   return static_cast<double>(input_samples_) / reader_.sample_rate_hz();
 }
 
-std::string AudioSource::CutOffMessage() const {
+std::string AudioSource::LengthWarning() const {
   const double announced = announced_s().value_or(0);
-  if (announced <= seconds_read()) return "";
+  if (announced <= seconds_read()) {
+    return input_samples_ > 0 ? "" : reader_.name() + ": has no samples";
+  }
   // Enough digits to see the difference.
   const int digits = announced - seconds_read() < 0.01 ? 6 : 2;
   char text[128];

@@ -49,8 +49,8 @@ class AudioSource {
   double seconds_read() const;
 
   // When all is read: for a recording that was cut off "a.wav: ends after 0.56 s, its header
-  // announces 1.76 s", otherwise empty.
-  std::string CutOffMessage() const;
+  // announces 1.76 s", for one without audio "a.wav: has no samples", otherwise empty.
+  std::string LengthWarning() const;
 
  private:
   AudioReader reader_;

@@ -94,7 +94,7 @@ std::map<std::string, std::string> ReadTexts(const std::string& path) {
   return texts;
 }
 
-std::vector<LoadRecording> ReadRecordings(const SessionOptions& options) {
+std::vector<LoadRecording> ReadRecordings(const SessionOptions& options, Console* console) {
   std::map<std::string, std::string> texts;
   if (!FLAGS_expected.empty()) texts = ReadTexts(FLAGS_expected);
   std::vector<LoadRecording> recordings;
@@ -107,7 +107,9 @@ std::vector<LoadRecording> ReadRecordings(const SessionOptions& options) {
       }
       read.expected = text->second;
     }
-    read.track = ReadTrack(recording.path, SampleRateFromFlags(), options.start.encoding);
+    std::string warning;
+    read.track = ReadTrack(recording.path, SampleRateFromFlags(), options.start.encoding, &warning);
+    if (!warning.empty()) console->Info(warning);
     recordings.push_back(std::move(read));
   }
   return recordings;
@@ -175,7 +177,7 @@ int Run(Console* console) {
   CheckFlags();
   const SessionOptions session = SessionOptionsFromFlags();
   const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
-  const std::vector<LoadRecording> recordings = ReadRecordings(session);
+  const std::vector<LoadRecording> recordings = ReadRecordings(session, console);
   RaiseDescriptorLimit();
   const double cpu_before = CpuSeconds();
   const Clock::time_point begin = Clock::now();

@@ -104,8 +104,8 @@ class Transcription : public SessionListener {
   }
 
   void OnEnd(const SessionResult& result) override {
-    if (!reader_.cut_off_message().empty()) {
-      console_->Info(reader_.cut_off_message());
+    if (!reader_.length_warning().empty()) {
+      console_->Info(reader_.length_warning());
     }
     if (result.is_success) {
       has_succeeded_ = true;

@@ -107,11 +107,11 @@ None: all that are left.)")
           },
           "Seconds that the header announces; None if it announces none.")
       .Property(
-          "cut_off_message",
+          "length_warning",
           [](LockedSource& self) {
-            return self.With([](auto& audio) { return audio.CutOffMessage(); });
+            return self.With([](auto& audio) { return audio.LengthWarning(); });
           },
-          "When all is read: how much of a recording that was cut off is missing; otherwise empty.")
+          "When all is read: that the recording was cut off or has no samples; otherwise empty.")
       .AddTo(module);
   AddFunction(module, "resample", kCall<&Resample>, {"samples", "in_rate_hz", "out_rate_hz"},
               R"(Converts samples, (n,) float32 in [-1, 1] or int16, to another rate.

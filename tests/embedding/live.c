@@ -39,16 +39,23 @@ int main(int argc, char** argv) {
   runnel_stream_options options;
   int16_t packet[1600];
   size_t count = 0;
+  long rate = 0;
+  char* rest = NULL;
 
   if (argc != 3) {
     fprintf(stderr, "usage: live MODEL SAMPLE_RATE < PCM16\n");
+    return 2;
+  }
+  rate = strtol(argv[2], &rest, 10);
+  if (rest == argv[2] || *rest != '\0' || rate != (int32_t)rate) {
+    fprintf(stderr, "live: SAMPLE_RATE is '%s', expected a number of Hz\n", argv[2]);
     return 2;
   }
   error = runnel_error_create();
   check(runnel_model_load(argv[1], NULL, &model, error));
   check(runnel_recognizer_create(model, NULL, &recognizer, error));
   runnel_stream_options_init(&options, sizeof options);
-  options.sample_rate_hz = atoi(argv[2]); /* any rate; audio is resampled to that of the model */
+  options.sample_rate_hz = (int32_t)rate; /* any rate; audio is resampled to that of the model */
   check(runnel_stream_open(recognizer, &options, &stream, error));
 
   while (!runnel_stream_is_over(stream) &&

@@ -54,9 +54,10 @@ class AudioTrack {
 // Throws as AudioSource does.
 AudioSource OpenAudio(const std::string& path, int sample_rate_hz, SampleEncoding encoding);
 
-// Reads a whole recording, as OpenAudio opens it. Throws as AudioSource does.
+// Reads a whole recording, as OpenAudio opens it. `warning`: receives AudioSource::LengthWarning.
+// Throws as AudioSource does.
 std::shared_ptr<const AudioTrack> ReadTrack(const std::string& path, int sample_rate_hz,
-                                            SampleEncoding encoding);
+                                            SampleEncoding encoding, std::string* warning);
 
 }  // namespace runnel::client
 

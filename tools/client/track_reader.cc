@@ -32,7 +32,7 @@ struct TrackReader::State {
   AudioSource source;  // used by the thread
   std::thread thread;
   std::shared_ptr<AudioTrack> track;  // used in the loop, as what follows
-  std::string cut_off_message;
+  std::string length_warning;
   std::function<void()> on_audio;
   std::function<void(const std::string&)> on_error;
   std::mutex mutex;
@@ -50,11 +50,11 @@ void ReadAll(const std::shared_ptr<State>& state, size_t packet_samples) {
       packet.resize(state->source.Read(packet.data(), packet.size()));
       const bool is_end = packet.size() < packet_samples;
       State* const raw = state.get();
-      std::string cut_off_message = is_end ? state->source.CutOffMessage() : "";
+      std::string length_warning = is_end ? state->source.LengthWarning() : "";
       const bool is_wanted = state->Post(
-          state, [raw, packet = std::move(packet), is_end, message = std::move(cut_off_message)] {
+          state, [raw, packet = std::move(packet), is_end, message = std::move(length_warning)] {
             raw->track->Append(packet);
-            raw->cut_off_message = message;
+            raw->length_warning = message;
             if (is_end) raw->track->SetComplete();
             raw->on_audio();
           });
@@ -94,7 +94,7 @@ TrackReader::~TrackReader() {
   if (state_->thread.joinable()) state_->thread.join();
 }
 
-const std::string& TrackReader::cut_off_message() const { return state_->cut_off_message; }
+const std::string& TrackReader::length_warning() const { return state_->length_warning; }
 
 std::shared_ptr<const AudioTrack> TrackReader::track() const { return state_->track; }
 

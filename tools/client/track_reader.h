@@ -29,8 +29,8 @@ class TrackReader {
 
   std::shared_ptr<const AudioTrack> track() const;
 
-  // AudioSource::CutOffMessage, when the track is complete.
-  const std::string& cut_off_message() const;
+  // AudioSource::LengthWarning, when the track is complete.
+  const std::string& length_warning() const;
 
  private:
   struct State;

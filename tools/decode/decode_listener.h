@@ -13,7 +13,7 @@ namespace runnel {
 // The audio of a recording that was decoded to its end.
 struct DecodedAudio {
   double seconds = 0;
-  std::string cut_off_message;  // AudioSource::CutOffMessage
+  std::string length_warning;  // AudioSource::LengthWarning
 };
 
 // `index` is the position of a recording in the list. Methods are called by several threads at

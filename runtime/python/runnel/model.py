@@ -12,7 +12,7 @@ from runnel import _runnel
 from runnel.options import ModelOptions, Path, StreamOptions
 from runnel.results import Result
 from runnel.transcription import (check_audio, is_one, progress_bar, recordings_of, transcribe,
-                                  warn_if_cut_off)
+                                  warn_of_length)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -159,7 +159,7 @@ class Model(_runnel.Model):
             return _runnel.resample(audio, sample_rate_hz, self.sample_rate_hz)
         source = _runnel.AudioSource(audio, self.sample_rate_hz, channel)
         samples = source.read()
-        warn_if_cut_off(source)
+        warn_of_length(source)
         return samples
 
 

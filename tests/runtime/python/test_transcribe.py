@@ -166,6 +166,13 @@ def test_a_recording_that_fails_harms_no_other(tmp_path, threads, batch_streams)
         model.transcribe(audio, batch_streams=batch_streams)
 
 
+def test_a_recording_without_samples_is_named(model, tmp_path):
+    path = tmp_path / "silent.wav"
+    write_audio(path, seconds=0)
+    with pytest.warns(RuntimeWarning, match=f"^{re.escape(str(path))}: has no samples$"):
+        assert model.transcribe(path).duration_s == 0
+
+
 def test_a_recording_that_was_cut_off_is_named(model, tmp_path):
     path = tmp_path / "cut.wav"
     write_audio(path, seconds=4.0)

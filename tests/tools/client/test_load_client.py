@@ -4,7 +4,9 @@ import json
 import signal
 import subprocess
 
+import numpy as np
 import pytest
+import soundfile
 
 from server_process import TEXTS, Server, start
 from websocket_client import PATIENCE_S
@@ -59,6 +61,17 @@ def test_table(server):
     assert lines[3].split() == "latency in ms p50 p95 p99 max count".split()
     assert [line.split("  ")[1] for line in lines[4:]] == [
         "first partial", "chunk", "chunk, by the server", "final", "final, by the server"]
+
+
+def test_recordings_that_were_cut_off_are_named(server, tmp_path):
+    recording = tmp_path / "cut.wav"
+    soundfile.write(recording, np.zeros(4 * 16000), 16000, "PCM_16")
+    recording.write_bytes(recording.read_bytes()[:44 + 2 * 32000])
+    done = run("load_client", address(server), f"--wav={recording}", *QUICK, "--streams=3",
+               "--behind_s=1000")
+    assert report(done)["done"] == 3
+    assert [line for line in done.stderr.splitlines() if "cut.wav" in line] == [
+        f"load_client: {recording}: ends after 2.00 s, its header announces 4.00 s"]
 
 
 def test_other_texts_are_named(server, tmp_path):

@@ -242,6 +242,18 @@ def test_recordings_in_two_flags_are_refused(name):
         f"decode_wav: --{name} is given twice, expected once")
 
 
+def test_recordings_without_samples_are_named(tmp_path):
+    """They give an empty text; a user wonders why."""
+    path = tmp_path / "silent.wav"
+    soundfile.write(path, np.zeros(0), 16000, subtype="PCM_16")
+    done = run("decode_wav", MODEL, f"--wav={path}")
+    assert (done.returncode, done.stdout) == (0, "silent\n")
+    assert f"decode_wav: {path}: has no samples" in done.stderr.splitlines()
+    piped = subprocess.run(command("decode_wav", MODEL, "--wav=-"), check=True,
+                           input=path.read_bytes(), stderr=subprocess.PIPE)
+    assert b"decode_wav: standard input: has no samples" in piped.stderr.splitlines()
+
+
 def test_truncated_files_of_other_formats_are_named(tmp_path):
     names = []
     for kind in "AIFF", "AU", "W64", "VOC", "NIST":

@@ -52,6 +52,10 @@ def test_c_program_says_what_is_wrong():
     assert (done.returncode, done.stderr[:6]) == (USAGE, b"usage:")
     done = live_c(b"", "no_such_model.pt", "16000")
     assert done.returncode == FAILURE and b"no_such_model.pt" in done.stderr
+    for rate in "16k", "", "4294983296":
+        done = live_c(b"", MODEL, rate)
+        assert (done.returncode, done.stderr.decode()) == (
+            USAGE, f"live: SAMPLE_RATE is '{rate}', expected a number of Hz\n")
     done = live_c(b"", MODEL, "-5")
     assert done.returncode == FAILURE and b"-5" in done.stderr
 

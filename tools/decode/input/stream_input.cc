@@ -27,7 +27,7 @@ class AudioInput final : public StreamInput {
     return false;
   }
   double seconds_read() const override { return audio_.seconds_read(); }
-  std::string CutOffMessage() const override { return audio_.CutOffMessage(); }
+  std::string LengthWarning() const override { return audio_.LengthWarning(); }
 
  private:
   AudioSource audio_;
@@ -49,7 +49,7 @@ class FeatureInput final : public StreamInput {
     return false;
   }
   double seconds_read() const override { return seconds_read_; }
-  std::string CutOffMessage() const override { return ""; }
+  std::string LengthWarning() const override { return ""; }
 
  private:
   static constexpr int64_t kBlockFrames = 64;

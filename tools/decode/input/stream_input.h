@@ -24,7 +24,7 @@ class StreamInput {
   // Of audio read so far.
   virtual double seconds_read() const = 0;
   // As AudioSource has it.
-  virtual std::string CutOffMessage() const = 0;
+  virtual std::string LengthWarning() const = 0;
 };
 
 // channel: of audio, counted from 0; -1: the mean of all. Throws std::runtime_error when the file
