@@ -1,6 +1,6 @@
 // Reads WeNet's TorchScript export (final.zip, or final_quant.zip of int8 weights) as a model
 // archive in Runnel's format. The names come from WeNet v1 to v3: wenet/bin/export_jit.py and
-// wenet/transformer/.
+// wenet/transformer/ and the folders beside it.
 //
 // models/convert/wenet.py imports experiment folders (train.yaml and a checkpoint) of the same
 // models. The two share little: an export states its architecture by classes, attributes and

@@ -23,7 +23,8 @@ from models.convert.statistics import read_wenet  # noqa: E402
 # The recorded cases that an export describes fully. It has neither the number of feature bins nor
 # the direction of shaw_rel_selfattn.
 CASES = ["main_conformer_no_pos_biases", "v1_conformer_linear_no_macaron", "v1_transformer_abs_pos",
-         "v2_conformer_conv2d8_post_norm", "v2_transformer_rel_pos_conv2d6", "v3_conformer_rel_pos"]
+         "v2_conformer_conv2d8_post_norm", "v2_transformer_rel_pos_conv2d6", "v3_conformer_rel_pos",
+         "main_branchformer_causal", "main_e_branchformer_symmetric"]
 TOLERANCE = 2e-5  # float32 in another order, against WeNet's own float32
 
 
@@ -41,7 +42,13 @@ def write_export(folder: pathlib.Path, case: Dict[str, np.ndarray]) -> List[str]
 
 def load_case(name: str) -> Dict[str, np.ndarray]:
     with np.load(ROOT / "tests/golden/wenet" / f"{name}.npz") as arrays:
-        return dict(arrays)
+        case = dict(arrays)
+    if name == "main_e_branchformer_symmetric":  # statistics that change nothing tell its bins
+        bins = case["features"].shape[1]
+        case.update({"train_yaml": str(case["train_yaml"]).replace("null", "global_cmvn"),
+                     "weight/encoder.global_cmvn.mean": np.zeros(bins, np.float32),
+                     "weight/encoder.global_cmvn.istd": np.ones(bins, np.float32)})
+    return case
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -64,6 +71,38 @@ def test_export_computes_what_wenet_computes(name, tmp_path):
             expected = case[f"{what}_{kind}"].reshape(found.shape)
             scale = max(1.0, np.abs(expected).max())
             assert np.abs(found - expected).max() <= TOLERANCE * scale, f"{what}_{kind}"
+
+
+def test_e_branchformer_in_chunks(tmp_path):
+    """A causal one with both feed-forward modules, by WeNet's own values."""
+    folder = need_shared("family_golden/wenet_e_branchformer_causal")
+    with np.load(folder / "expected.npz") as arrays:
+        case = dict(arrays)
+    state = torch.load(folder / "final.pt", map_location="cpu")
+    config = yaml.safe_load((folder / "train.yaml").read_text())
+    asr_model.build(state, config).save(str(tmp_path / "final.zip"))
+    flags = [f"--model={tmp_path / 'final.zip'}", f"--units={folder / 'units.txt'}"]
+    np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
+    for kind, chunk_size, left in (("full", -1, -1),
+                                   ("chunked", int(case["chunk_size"]), int(case["left"]))):
+        succeed("dump_encoder", *flags, f"--features={tmp_path / 'x.npy'}",
+                f"--chunk_size={chunk_size}", f"--left_context={left}",
+                f"--output={tmp_path / 'y.npy'}")
+        found = np.load(tmp_path / "y.npy")
+        assert np.abs(found - case[f"encoder_{kind}"]).max() <= TOLERANCE
+
+
+def test_a_model_of_contrastive_learning_is_an_asr_model(tmp_path):
+    """WeNet's ctl_model is read as the same encoder and heads, also where no units are given."""
+    case = load_case("v3_conformer_rel_pos")
+    flags = write_export(tmp_path, case)
+    np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
+    expected = log_probs(flags, tmp_path)
+    config = yaml.safe_load(str(case["train_yaml"]))
+    config.update(model="ctl_model", encoder="dual_conformer")
+    case["train_yaml"] = np.array(yaml.safe_dump(config))
+    write_export(tmp_path, case)
+    assert log_probs(flags, tmp_path) == expected
 
 
 def write_experiment(folder: pathlib.Path, case: Dict[str, np.ndarray]) -> pathlib.Path:
@@ -290,6 +329,34 @@ def test_layers_that_differ_are_refused(change, tmp_path, monkeypatch):
     monkeypatch.setattr(asr_model, "_layer", layer)
     assert "whose layer 1 differs from layer 0, not supported" in refusal(
         *write_export(tmp_path, case))
+
+
+@pytest.mark.parametrize("part, change, message", [
+    ("", {"merge_proj": torch.nn.Linear(16, 16)}, "are not merged by concat, not supported"),
+    ("", {"attn": None}, "has no attn, which is not supported"),
+    ("cgmlp", {"csgu": None}, "has no csgu, which is not supported"),
+    ("cgmlp.channel_proj1", {"1": torch.nn.ReLU()}, "the cgMLP activation ReLU, expected GELU"),
+    ("cgmlp.csgu", {"act": torch.nn.Hardtanh()}, "with the activation Hardtanh, expected"),
+    ("cgmlp.csgu", {"lorder": 0}, "in one convolution only, not supported"),
+    ("cgmlp.csgu", {"norm": torch.nn.LayerNorm(20, eps=1e-6)}, "has another epsilon than"),
+    ("", {"norm_mlp": torch.nn.LayerNorm(16, eps=1e-6)}, "has another epsilon than"),
+])
+def test_branchformers_that_are_not_supported(part, change, message, tmp_path):
+    folder = need_shared("family_golden/wenet_e_branchformer_causal")
+    model = asr_model.assemble(torch.load(folder / "final.pt", map_location="cpu"),
+                               yaml.safe_load((folder / "train.yaml").read_text()))
+    for layer in model.encoder.encoders.children():
+        for name, value in change.items():
+            setattr(layer.get_submodule(part), name, value)
+    torch.jit.script(model).save(str(tmp_path / "final.zip"))
+    assert message in refusal(f"--model={tmp_path / 'final.zip'}",
+                              f"--units={folder / 'units.txt'}")
+
+
+def test_other_encoders_are_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(asr_model.ENCODERS, "branchformer", asr_model.ASRModel)
+    line = refusal(*write_export(tmp_path, load_case("main_branchformer_causal")))
+    assert "is a WeNet export of class ASRModel, expected ConformerEncoder, " in line
 
 
 def test_norms_outside_the_layers_have_their_epsilon(tmp_path, monkeypatch):

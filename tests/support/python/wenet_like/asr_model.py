@@ -1,12 +1,13 @@
 """Scripted modules with the classes, attributes and names of WeNet's export, from which Runnel
 reads the architecture. They hold weights and compute nothing.
 
-The names are those of WeNet (github.com/wenet-e2e/wenet, wenet/transformer/); the file is named
+The names are those of WeNet (github.com/wenet-e2e/wenet, wenet/transformer/, wenet/branchformer/,
+wenet/e_branchformer/ and wenet/ctl_model/); the file is named
 like WeNet's because TorchScript records a class under its file's name.
 """
 
 import math
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,10 @@ class ASRModel(_Empty):
     @torch.jit.export
     def forward_encoder_chunk(self, xs: Tensor) -> Tensor:
         return xs
+
+
+class CTLModel(ASRModel):
+    pass
 
 
 class Transducer(_Empty):
@@ -53,6 +58,22 @@ class ConformerEncoder(_Empty):
 
 
 class TransformerEncoder(ConformerEncoder):
+    pass
+
+
+class DualConformerEncoder(ConformerEncoder):
+    pass
+
+
+class DualTransformerEncoder(ConformerEncoder):
+    pass
+
+
+class BranchformerEncoder(ConformerEncoder):
+    pass
+
+
+class EBranchformerEncoder(ConformerEncoder):
     pass
 
 
@@ -112,9 +133,29 @@ class TransformerEncoderLayer(_Empty):
     pass
 
 
+class BranchformerEncoderLayer(_Empty):
+    pass
+
+
+class EBranchformerEncoderLayer(_Empty):
+    lorder: int
+
+
+class ConvolutionalGatingMLP(_Empty):
+    pass
+
+
+class ConvolutionalSpatialGatingUnit(_Empty):
+    lorder: int
+
+
 SUBSAMPLING = {"conv2d": Conv2dSubsampling4, "conv2d6": Conv2dSubsampling6,
                "conv2d8": Conv2dSubsampling8, "linear": LinearNoSubsampling}
 ACTIVATIONS = {"swish": nn.SiLU, "relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
+ENCODERS = {"conformer": ConformerEncoder, "transformer": TransformerEncoder,
+            "dual_conformer": DualConformerEncoder, "dual_transformer": DualTransformerEncoder,
+            "branchformer": BranchformerEncoder, "e_branchformer": EBranchformerEncoder}
+MODELS = {"asr_model": ASRModel, "ctl_model": CTLModel, "transducer": Transducer}
 PREDICTORS = {"rnn": RNNPredictor, "conv": ConvPredictor, "embedding": EmbeddingPredictor}
 
 
@@ -158,11 +199,12 @@ def quantize(model: nn.Module, scheme: torch.quantization.QConfig) -> nn.Module:
 def assemble(state: Dict[str, Tensor], config: Dict[str, Any]) -> nn.Module:
     """The module that `build` scripts."""
     conf = config["encoder_conf"]
-    conformer = config.get("encoder", "conformer") == "conformer"
+    kind = config.get("encoder", "conformer")
+    conformer, is_branchformer = "transformer" not in kind, "branchformer" in kind
     is_v1 = any("concat_linear" in name for name in state)
     dim, eps = conf["output_size"], conf.get("norm_eps", 1e-12 if is_v1 else 1e-5)
-    model = Transducer() if "predictor" in config else ASRModel()
-    encoder = (ConformerEncoder if conformer else TransformerEncoder)()
+    model = Transducer() if "predictor" in config else MODELS[config.get("model", "asr_model")]()
+    encoder = ENCODERS[kind]()
     model.add_module("encoder", encoder)
     encoder.normalize_before = conf.get("normalize_before", True)
     encoder.use_dynamic_chunk = conf.get("use_dynamic_chunk", False)
@@ -183,7 +225,8 @@ def assemble(state: Dict[str, Tensor], config: Dict[str, Any]) -> nn.Module:
     layers = _Empty()
     encoder.add_module("encoders", layers)
     for index in range(conf["num_blocks"]):
-        layers.add_module(str(index), _layer(state, conf, conformer, index, eps))
+        layers.add_module(str(index), _branchformer_layer(state, conf, index) if is_branchformer
+                          else _layer(state, conf, conformer, index, eps))
     if "predictor" in config:
         model.blank = 0
         model.add_module("predictor", _predictor(config["predictor"], config["predictor_conf"]))
@@ -218,18 +261,9 @@ def _layer(state: Dict[str, Tensor], conf: Dict[str, Any], conformer: bool, inde
         child = name.split(".")[0]
         if child.startswith("norm") and not hasattr(layer, child):
             layer.add_module(child, nn.LayerNorm(dim, eps=eps))
-    relative = "self_attn.pos_bias_u" in names
-    shaw = "self_attn.rel_k_embed.weight" in names
-    layer.add_module("self_attn", ShawRelPositionMultiHeadedAttention() if shaw
-                     else RelPositionMultiHeadedAttention() if relative
-                     else MultiHeadedAttention())
-    layer.self_attn.h = conf["attention_heads"]
+    layer.add_module("self_attn", _attention("self_attn", names, conf))
     activation = ACTIVATIONS[conf.get("activation_type", "swish" if conformer else "relu")]
-    for child in ("feed_forward", "feed_forward_macaron"):
-        if f"{child}.w_1.weight" in names:
-            module = PositionwiseFeedForward()
-            module.add_module("activation", activation())
-            layer.add_module(child, module)
+    _add_feed_forwards(layer, names, activation)
     if "conv_module.depthwise_conv.weight" in names:
         module = ConvolutionModule()
         module.lorder = conf["cnn_module_kernel"] - 1 if conf.get("causal", False) else 0
@@ -239,4 +273,48 @@ def _layer(state: Dict[str, Tensor], conf: Dict[str, Any], conformer: bool, inde
         module.add_module("norm", nn.BatchNorm1d(dim, eps=norm_eps) if batch_norm
                           else nn.LayerNorm(dim, eps=norm_eps))
         layer.add_module("conv_module", module)
+    return layer
+
+
+def _attention(name: str, names: List[str], conf: Dict[str, Any]) -> nn.Module:
+    relative = f"{name}.pos_bias_u" in names
+    shaw = f"{name}.rel_k_embed.weight" in names
+    attention = (ShawRelPositionMultiHeadedAttention() if shaw
+                 else RelPositionMultiHeadedAttention() if relative else MultiHeadedAttention())
+    attention.h = conf["attention_heads"]
+    return attention
+
+
+def _add_feed_forwards(layer: nn.Module, names: List[str], activation: Any) -> None:
+    for child in ("feed_forward", "feed_forward_macaron"):
+        if f"{child}.w_1.weight" in names:
+            module = PositionwiseFeedForward()
+            module.add_module("activation", activation())
+            layer.add_module(child, module)
+
+
+def _branchformer_layer(state: Dict[str, Tensor], conf: Dict[str, Any], index: int) -> nn.Module:
+    """Of a Branchformer, or of an E-Branchformer by its tensors."""
+    prefix = f"encoder.encoders.{index}."
+    names = [name[len(prefix):] for name in state if name.startswith(prefix)]
+    enhanced = "depthwise_conv_fusion.weight" in names
+    layer = (EBranchformerEncoderLayer if enhanced else BranchformerEncoderLayer)()
+    for name in names:
+        child = name.split(".")[0]
+        if child.startswith("norm") and not hasattr(layer, child):
+            layer.add_module(child, nn.LayerNorm(conf["output_size"]))
+    layer.add_module("attn", _attention("attn", names, conf))
+    _add_feed_forwards(layer, names, ACTIVATIONS[conf.get("activation_type", "swish")])
+    causal = conf.get("causal", False)
+    if enhanced:
+        layer.lorder = conf.get("merge_conv_kernel", 3) - 1 if causal else 0
+    mlp, gating, projection = ConvolutionalGatingMLP(), ConvolutionalSpatialGatingUnit(), _Empty()
+    layer.add_module("cgmlp", mlp)
+    mlp.add_module("channel_proj1", projection)
+    projection.add_module("1", nn.GELU())
+    mlp.add_module("csgu", gating)
+    gating.lorder = conf["cgmlp_conv_kernel"] - 1 if causal else 0
+    gating.add_module("norm", nn.LayerNorm(conf["cgmlp_linear_units"] // 2))
+    gate = conf.get("gate_activation", "identity")
+    gating.add_module("act", nn.Identity() if gate == "identity" else ACTIVATIONS[gate]())
     return layer
