@@ -37,10 +37,12 @@ void ParseNormalization(JsonSection section, EncoderConfig* config) {
 SubsamplingConfig ParseSubsampling(JsonSection section) {
   SubsamplingConfig config;
   config.type =
-      section.Choice<SubsamplingType>("type", {{"conv2d2", SubsamplingType::kConv2d2},
+      section.Choice<SubsamplingType>("type", {{"conv1d2", SubsamplingType::kConv1d2},
+                                               {"conv2d2", SubsamplingType::kConv2d2},
                                                {"conv2d4", SubsamplingType::kConv2d4},
                                                {"conv2d6", SubsamplingType::kConv2d6},
                                                {"conv2d8", SubsamplingType::kConv2d8},
+                                               {"conv2d_1_2_1", SubsamplingType::kConv2d121},
                                                {"conv2d_1_2_2", SubsamplingType::kConv2d122},
                                                {"linear", SubsamplingType::kLinear},
                                                {"striding4", SubsamplingType::kStriding4},

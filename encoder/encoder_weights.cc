@@ -69,13 +69,6 @@ void FoldResidual(const Weights& weights, int64_t frame_tap, DepthwiseWeights* c
   convolution->taps = Rounded(weights, convolution->taps.shape(), std::move(taps));
 }
 
-// Channels after stage `stage` of the subsampling, counted from 0.
-int64_t NumChannels(const EncoderConfig& config, size_t stage) {
-  constexpr int64_t kOfConv2d122[] = {8, 32, 128};
-  if (config.subsampling.type == SubsamplingType::kConv2d122) return kOfConv2d122[stage];
-  return config.subsampling.is_striding() ? config.subsampling.channels : config.model_dim;
-}
-
 std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Weights* weights) {
   const bool depthwise = config.subsampling.type == SubsamplingType::kDwStriding8;
   const SubsamplingGeometry geometry(config.subsampling);
@@ -83,8 +76,9 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
   int index = 0;  // of the layer in the checkpoint; ReLUs are counted too
   for (const SubsamplingStage& stage : geometry.stages()) {
     const bool first = index == 0;
-    const int64_t channels = NumChannels(config, stages.size());
-    const int64_t input_channels = first ? 1 : NumChannels(config, stages.size() - 1);
+    const int64_t channels = NumChannels(config.subsampling, stages.size(), config.model_dim);
+    const int64_t first_channels = geometry.bins_are_channels() ? config.input_dim : 1;
+    const int64_t input_channels = first ? first_channels : stages.back().bias.size(0);
     SubsamplingStageWeights bound;
     // Convolutions over all channels are computed as matmuls.
     const auto take = [&](int layer, bool all_channels, const Shape& shape, Tensor* weight,
@@ -96,9 +90,10 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
       *bias = weights->Take(name + ".bias", {channels});
     };
     bound.groups = depthwise && !first ? channels : 1;
-    const bool all_channels = !first && !depthwise;
+    const bool all_channels = geometry.bins_are_channels() || (!first && !depthwise);
     take(index, all_channels,
-         {channels, all_channels ? input_channels : 1, stage.kernel_size, stage.kernel_size},
+         {channels, all_channels ? input_channels : 1, stage.kernel_size,
+          geometry.BinKernelSize(stage)},
          &bound.weight, &bound.bias);
     index += 2;
     if (depthwise && !first) {
@@ -186,7 +181,8 @@ SubsamplingWeights BindSubsampling(const EncoderConfig& config, Weights* weights
   const size_t num_stages = geometry.stages().size();
   const bool convolves = num_stages > 0;
   const int64_t out_dim =
-      geometry.NumBins(config.input_dim) * (convolves ? NumChannels(config, num_stages - 1) : 1);
+      geometry.NumBins(config.input_dim) *
+      (convolves ? NumChannels(config.subsampling, num_stages - 1, config.model_dim) : 1);
   SubsamplingWeights subsampling;
   subsampling.stages = BindStages(config, weights);
   subsampling.out = BindLinear(weights, "encoder.embed.out.0", out_dim, config.model_dim);
@@ -194,7 +190,7 @@ SubsamplingWeights BindSubsampling(const EncoderConfig& config, Weights* weights
     subsampling.norm =
         BindLayerNorm(weights, "encoder.embed.out.1", config.model_dim, config.layer_norm_eps);
   }
-  if (config.subsampling.type == SubsamplingType::kConv2d122) {
+  if (config.subsampling.is_reworked()) {
     subsampling.activation = Activation::kDoubleSwish;
     subsampling.basic_norm = BindBasicNorm(weights, "encoder.embed.out.1");
   }

@@ -77,7 +77,7 @@ struct FeedForwardWeights {
 // A stage of the subsampling. A depthwise convolution (groups = channels) is followed by a
 // pointwise one.
 struct SubsamplingStageWeights {
-  Tensor weight;  // (channels, input channels / groups, k, k)
+  Tensor weight;  // (channels, input channels / groups, k, k); k, 1 where bins are channels
   Tensor bias;    // (channels)
   int64_t groups = 1;
   std::string matrix_name;  // LinearWeights::name of the convolution over all channels, if any
@@ -90,7 +90,7 @@ struct SubsamplingWeights {
   LinearWeights out;                            // (d, channels * bins), channels outermost
   Activation activation = Activation::kRelu;    // after each stage
   std::optional<LayerNormWeights> norm;         // where there is no convolution
-  std::optional<BasicNormWeights> basic_norm;   // of kConv2d122
+  std::optional<BasicNormWeights> basic_norm;   // of icefall's kinds
 };
 
 // Modules of a reworked Conformer have no norm, and its layers end with a BasicNorm.

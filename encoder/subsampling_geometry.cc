@@ -10,6 +10,8 @@ std::vector<SubsamplingStage> Stages(const SubsamplingConfig& config) {
   const SubsamplingStage plain{3, 2, 0, 0};
   const SubsamplingStage padded{3, 2, config.causal ? 2 : 1, 1};
   switch (config.type) {
+    case SubsamplingType::kConv1d2:
+      return {{3, 1, 0, 0}, plain};
     case SubsamplingType::kConv2d2:
       return {plain, {3, 1, 0, 0}};
     case SubsamplingType::kConv2d4:
@@ -18,6 +20,8 @@ std::vector<SubsamplingStage> Stages(const SubsamplingConfig& config) {
       return {plain, {5, 3, 0, 0}};
     case SubsamplingType::kConv2d8:
       return {plain, plain, plain};
+    case SubsamplingType::kConv2d121:
+      return {{3, 1, 1, 1}, plain, {3, 1, 0, 0}};
     case SubsamplingType::kConv2d122:
       return {{3, 1, 1, 1}, plain, plain};
     case SubsamplingType::kLinear:
@@ -32,6 +36,12 @@ std::vector<SubsamplingStage> Stages(const SubsamplingConfig& config) {
 
 }  // namespace
 
+int64_t NumChannels(const SubsamplingConfig& config, size_t stage, int64_t model_dim) {
+  constexpr int64_t kOfReworked[] = {8, 32, 128};
+  if (config.is_reworked()) return kOfReworked[stage];
+  return config.is_striding() ? config.channels : model_dim;
+}
+
 int64_t SubsamplingStage::NumOutputs(int64_t num_frames) const {
   const int64_t padded = num_frames + padding_before + padding_after;
   return num_frames <= 0 || padded < kernel_size ? 0 : (padded - kernel_size) / stride + 1;
@@ -43,7 +53,7 @@ FrameRange SubsamplingStage::Inputs(FrameRange outputs) const {
 }
 
 SubsamplingGeometry::SubsamplingGeometry(const SubsamplingConfig& config)
-    : stages_(Stages(config)) {
+    : stages_(Stages(config)), bins_are_channels_(config.type == SubsamplingType::kConv1d2) {
   FrameRange range{0, 1};
   for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
     range = stage->Inputs(range);
@@ -59,7 +69,7 @@ int64_t SubsamplingGeometry::NumEncoderFrames(int64_t num_frames) const {
 }
 
 int64_t SubsamplingGeometry::NumBins(int64_t input_dim) const {
-  for (const SubsamplingStage& stage : stages_) input_dim = stage.NumOutputs(input_dim);
+  for (const SubsamplingStage& stage : stages_) input_dim = NumBins(stage, input_dim);
   return input_dim;
 }
 

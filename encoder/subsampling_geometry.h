@@ -2,6 +2,7 @@
 #ifndef RUNNEL_ENCODER_SUBSAMPLING_GEOMETRY_H_
 #define RUNNEL_ENCODER_SUBSAMPLING_GEOMETRY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -9,10 +10,12 @@
 namespace runnel {
 
 enum class SubsamplingType {
+  kConv1d2,      // 3 of stride 1, 3 of stride 2 over frames; bins are channels (ESPnet)
   kConv2d2,      // 3x3 of stride 2, 3x3 of stride 1 (ESPnet)
   kConv2d4,      // two 3x3 convolutions of stride 2 (WeNet, ESPnet)
   kConv2d6,      // 3x3 of stride 2, 5x5 of stride 3
   kConv2d8,      // three 3x3 of stride 2
+  kConv2d121,    // a padded 3x3 of stride 1, 3x3 of stride 2, 3x3 of stride 1 (icefall)
   kConv2d122,    // a padded 3x3 of stride 1, two of stride 2 (icefall's reworked Conformer)
   kLinear,       // no convolution: a linear layer and a layer norm
   kStriding4,    // two padded 3x3 of stride 2 (NeMo)
@@ -27,7 +30,14 @@ struct SubsamplingConfig {
   bool is_striding() const {
     return type == SubsamplingType::kStriding4 || type == SubsamplingType::kDwStriding8;
   }
+  // Whether channels and activation are those of icefall's reworked Conformer.
+  bool is_reworked() const {
+    return type == SubsamplingType::kConv2d121 || type == SubsamplingType::kConv2d122;
+  }
 };
+
+// Channels after a stage, counted from 0.
+int64_t NumChannels(const SubsamplingConfig& config, size_t stage, int64_t model_dim);
 
 // A range of frames, [begin, end).
 struct FrameRange {
@@ -35,7 +45,8 @@ struct FrameRange {
   int64_t end = 0;
 };
 
-// One convolution over frames and, with the same sizes, over the bins of a frame. Padding is zero.
+// One convolution over frames and, with the same sizes, over the bins of a frame, unless the bins
+// are channels. Padding is zero.
 struct SubsamplingStage {
   int64_t kernel_size;
   int64_t stride;
@@ -76,11 +87,22 @@ class SubsamplingGeometry {
   // The feature frames that the wanted encoder frames read.
   FrameRange FramesFor(FrameRange wanted, std::optional<int64_t> num_frames) const;
 
+  // Whether the first stage reads the bins of a frame as the channels of one bin.
+  bool bins_are_channels() const { return bins_are_channels_; }
+  // Kernel size of a stage over the bins.
+  int64_t BinKernelSize(const SubsamplingStage& stage) const {
+    return bins_are_channels_ ? 1 : stage.kernel_size;
+  }
+  // Bins after a stage, for `bins` before it.
+  int64_t NumBins(const SubsamplingStage& stage, int64_t bins) const {
+    return bins_are_channels_ ? 1 : stage.NumOutputs(bins);
+  }
   // Bins after the last stage, for `input_dim` bins per feature frame.
   int64_t NumBins(int64_t input_dim) const;
 
  private:
   std::vector<SubsamplingStage> stages_;
+  bool bins_are_channels_;
   int64_t rate_ = 1;
   int64_t left_overlap_ = 0;
   int64_t right_context_ = 0;

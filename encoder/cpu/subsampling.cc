@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "encoder/cpu/kernels/image_kernels.h"
 
@@ -39,8 +40,8 @@ LinearWeights PatchLayer(const std::string& name, const Tensor& weight, const Te
           bias};
 }
 
-kernels::ImageKernel KernelOf(const SubsamplingStage& stage) {
-  return {stage.kernel_size, stage.stride, stage.padding_before};
+kernels::ImageKernel KernelOf(const SubsamplingGeometry& geometry, const SubsamplingStage& stage) {
+  return {stage.kernel_size, geometry.BinKernelSize(stage), stage.stride, stage.padding_before};
 }
 
 }  // namespace
@@ -56,15 +57,16 @@ Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig&
       row_dim_(out_.shape().input_dim) {
   if (weights.norm) norm_ = std::make_unique<const LayerNorm>(*weights.norm);
   if (weights.basic_norm) norm_ = std::make_unique<const BasicNorm>(*weights.basic_norm);
-  if (weights.stages.empty()) return;
-  if (geometry_.stages()[0].kernel_size != 3) {
-    throw std::logic_error("the first convolution of a subsampling is not 3 x 3");
-  }
-  first_channels_ = weights.stages[0].bias.size(0);
-  first_weight_ = TapsFirst(weights.stages[0].weight);
-  first_bias_ = Float32Values(weights.stages[0].bias);
-  for (size_t i = 1; i < weights.stages.size(); ++i) {
+  for (size_t i = 0; i < weights.stages.size(); ++i) {
     const SubsamplingStageWeights& stage = weights.stages[i];
+    if (i == 0 && !geometry_.bins_are_channels()) {
+      if (geometry_.stages()[0].kernel_size != 3) {
+        throw std::logic_error("the first convolution of a subsampling is not 3 x 3");
+      }
+      first_weight_ = TapsFirst(stage.weight);
+      first_bias_ = Float32Values(stage.bias);
+      continue;
+    }
     const bool depthwise = stage.pointwise_weight.defined();
     const LinearWeights linear =
         depthwise ? PatchLayer(stage.matrix_name, stage.pointwise_weight, stage.pointwise_bias)
@@ -114,32 +116,44 @@ void Subsampling::Convolve(const Segment& segment, FrameRange frames, float* y) 
   const std::vector<StageRange> ranges = geometry_.RangesFor(frames, segment.num_features);
   kernels::Scratch scratch;
   kernels::Image image{features, read.begin, num_read, input_dim_, 1};
+  if (geometry_.bins_are_channels()) std::swap(image.bins, image.channels);
+  auto next = stages_.begin();
   for (size_t i = 0; i < ranges.size(); ++i) {
     const SubsamplingStage& geometry = geometry_.stages()[i];
+    const kernels::ImageKernel kernel = KernelOf(geometry_, geometry);
     const FrameRange range = ranges[i].outputs;
     const kernels::ImageOutputs outputs{range.begin, range.end - range.begin,
-                                        geometry.NumOutputs(image.bins)};
-    const int64_t num_outputs = outputs.num_frames * outputs.bins;
-    const int64_t channels = i == 0 ? first_channels_ : stages_[i - 1].linear.shape().output_dim;
-    float* values = i + 1 == ranges.size() ? y : scratch.Take<float>(num_outputs * channels);
-    if (i == 0) {
-      kernels::ConvolveOneChannel(image, KernelOf(geometry), outputs, first_weight_.data(),
-                                  first_bias_.data(), channels, activation_, values);
+                                        geometry_.NumBins(geometry, image.bins)};
+    const bool one_channel = i == 0 && !first_weight_.empty();
+    const int64_t channels =
+        one_channel ? static_cast<int64_t>(first_bias_.size()) : next->linear.shape().output_dim;
+    float* values = i + 1 == ranges.size()
+                        ? y
+                        : scratch.Take<float>(outputs.num_frames * outputs.bins * channels);
+    if (one_channel) {
+      kernels::ConvolveOneChannel(image, kernel, outputs, first_weight_.data(), first_bias_.data(),
+                                  channels, activation_, values);
     } else {
-      const Stage& stage = stages_[i - 1];
-      const kernels::MatmulInput input = kernels::MatmulInput::Take(
-          &scratch, options_.matmul_type, num_outputs, stage.linear.shape().input_dim);
-      if (stage.depthwise_weight.empty()) {
-        kernels::GatherPatches(image, KernelOf(geometry), outputs, input);
-      } else {
-        kernels::ConvolveDepthwise(image, KernelOf(geometry), outputs,
-                                   stage.depthwise_weight.data(), stage.depthwise_bias.data(),
-                                   input);
-      }
-      stage.linear.Forward(input, num_outputs, values);
+      ConvolveChannels(*next++, image, kernel, outputs, values);
     }
     image = {values, range.begin, outputs.num_frames, outputs.bins, channels};
   }
+}
+
+void Subsampling::ConvolveChannels(const Stage& stage, const kernels::Image& image,
+                                   const kernels::ImageKernel& kernel,
+                                   const kernels::ImageOutputs& outputs, float* values) const {
+  const int64_t num_outputs = outputs.num_frames * outputs.bins;
+  kernels::Scratch scratch;
+  const kernels::MatmulInput input = kernels::MatmulInput::Take(
+      &scratch, options_.matmul_type, num_outputs, stage.linear.shape().input_dim);
+  if (stage.depthwise_weight.empty()) {
+    kernels::GatherPatches(image, kernel, outputs, input);
+  } else {
+    kernels::ConvolveDepthwise(image, kernel, outputs, stage.depthwise_weight.data(),
+                               stage.depthwise_bias.data(), input);
+  }
+  stage.linear.Forward(input, num_outputs, values);
 }
 
 }  // namespace runnel::cpu

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "encoder/backend.h"
+#include "encoder/cpu/kernels/image_kernels.h"
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/options.h"
@@ -26,8 +27,8 @@ class Subsampling final : public SubsamplingModule {
   void Forward(const std::vector<Segment>& segments, Rows x) const override;
 
  private:
-  // A convolution after the first: a matmul of patches, or a depthwise convolution and then a
-  // matmul.
+  // A convolution over several channels: a matmul of patches, or a depthwise convolution and then
+  // a matmul.
   struct Stage {
     std::vector<float> depthwise_weight;  // (k * k, channels), empty where there is none
     std::vector<float> depthwise_bias;
@@ -36,15 +37,19 @@ class Subsampling final : public SubsamplingModule {
 
   // A few encoder frames of a segment, as the last layer reads them: fills y (frames, row_dim_).
   void Convolve(const Segment& segment, FrameRange frames, float* y) const;
+  // A convolution of stages_: image -> values.
+  void ConvolveChannels(const Stage& stage, const kernels::Image& image,
+                        const kernels::ImageKernel& kernel, const kernels::ImageOutputs& outputs,
+                        float* values) const;
 
   Options options_;
   SubsamplingGeometry geometry_;
   int64_t input_dim_;
   Activation activation_;  // after each convolution
-  int64_t first_channels_ = 0;
-  std::vector<float> first_weight_;  // (k * k, first_channels_)
+  // Of a first convolution over one channel: (k * k, channels); empty where bins are channels.
+  std::vector<float> first_weight_;
   std::vector<float> first_bias_;
-  std::vector<Stage> stages_;  // all but the first
+  std::vector<Stage> stages_;  // all other convolutions
   kernels::PackedLinear out_;
   int64_t row_dim_;  // bins * channels, channels innermost: the input of out_
   std::unique_ptr<const NormModule> norm_;  // null: none

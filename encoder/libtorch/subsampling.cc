@@ -48,7 +48,8 @@ at::Tensor Subsampling::ForwardBlock(const at::Tensor& features, int64_t first_f
   const FrameRange range = geometry_.FramesFor(frames, num_features);
   at::Tensor image = features.narrow(0, range.begin - first_feature, range.end - range.begin);
   if (stages.empty()) return LayerNorm(*weights_.norm, Linear(weights_.out, image));
-  image = image.unsqueeze(0).unsqueeze(0);
+  image = geometry_.bins_are_channels() ? image.t().unsqueeze(0).unsqueeze(3)
+                                        : image.unsqueeze(0).unsqueeze(0);
   for (size_t i = 0; i < stages.size(); ++i) {
     const SubsamplingStage& stage = stages[i];
     // Outputs beyond the stream's ends are not computed but padded.

@@ -40,8 +40,8 @@ RULES: List[Rule] = [
     (r"frontend\..+", None),  # mel filters, see features.py
 ]
 _DECODER_RULE: Rule = (r"decoder\.(.+)", r"attention_decoder.\1")  # renamed by take_decoder
-_SUBSAMPLING = {"conv2d": "conv2d4", "conv2d2": "conv2d2", "conv2d6": "conv2d6",
-                "conv2d8": "conv2d8"}
+_SUBSAMPLING = {"conv1d2": "conv1d2", "conv2d": "conv2d4", "conv2d2": "conv2d2",
+                "conv2d6": "conv2d6", "conv2d8": "conv2d8"}
 
 
 # Options of config.yaml that serve the training or its texts only. What LoRA and adapters add to a
@@ -79,8 +79,8 @@ _OF_TRAINING = (
 _OF_LOSSES = (
     "aux_ctc", "ctc_weight", "extract_feats_in_collect_stats", "ignore_id", "interctc_weight",
     "lang_token_id", "length_normalized_loss", "lsm_weight", "report_cer", "report_wer",
-    "sym_blank", "sym_mask", "sym_space", "transducer_multi_blank_durations", "transducer_multi_blank_sigma",
-    "transducer_weight")
+    "sym_blank", "sym_mask", "sym_space", "transducer_multi_blank_durations",
+    "transducer_multi_blank_sigma", "transducer_weight")
 
 
 def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
@@ -131,6 +131,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
         head_rules = [(r"ctc\..+", None), *head_rules]
     renamed = rename(read_weights(folder.open(weights_name, "the weights"), source),
                      [*head_rules, *RULES], source)
+    _shape_subsampling(renamed)
     found = stack_size(renamed.tensors, "encoder.encoders.")
     if found != encoder["num_layers"]:
         raise ConversionError(f"the weights have {found} encoder layers, config.yaml says "
@@ -155,6 +156,13 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
             heads["attention_decoder"] = attention_decoder
     return Resolved(name, encoder, features, streaming(-1, -1), heads, tokens, renamed, source,
                     assumed, notes)
+
+
+def _shape_subsampling(renamed: Renamed) -> None:
+    """The convolutions of conv1d2 get a second dimension of size 1."""
+    for name, tensor in renamed.tensors.items():
+        if name.startswith("encoder.embed.conv.") and tensor.dim() == 3:
+            renamed.tensors[name] = tensor.unsqueeze(3)
 
 
 def _check_kind(config: Settings, notes: List[str]) -> None:

@@ -28,7 +28,8 @@ def statistics_file(config: Settings) -> Optional[str]:
     return conf.take("stats_file", None)
 
 
-def normalization(config: Settings, file: Optional[str], folder: Folder, renamed: Renamed) -> Dict[str, Any]:
+def normalization(config: Settings, file: Optional[str], folder: Folder, renamed: Renamed
+                  ) -> Dict[str, Any]:
     """That of utterance_mvn, or the statistics of global_mvn, from the weights or from a file."""
     conf = config.section("normalize_conf")
     tensors = renamed.tensors
@@ -59,9 +60,9 @@ def normalization(config: Settings, file: Optional[str], folder: Folder, renamed
 def check_volume(config: Settings, notes: List[str]) -> None:
     """Rejects a change of the volume that the normalisation of the features does not undo.
 
-    ESPnet multiplies each recording by speech_volume_normalize / max |x|. That adds a number to the
-    logarithm of every filter, which the mean over the utterance takes away, except where a filter is
-    below the floor of the logarithm.
+    ESPnet multiplies each recording by speech_volume_normalize / max |x|. That adds a number to
+    the logarithm of every filter, which the mean over the utterance takes away, except where a
+    filter is below the floor of the logarithm.
     """
     volume = config.take("speech_volume_normalize", None)
     if volume is None:
@@ -69,8 +70,8 @@ def check_volume(config: Settings, notes: List[str]) -> None:
     if config.take("normalize", None) != "utterance_mvn" or config.has("input_size"):
         raise ConversionError(f"config.yaml.speech_volume_normalize is {shown(volume)}, which is "
                               "not supported without utterance_mvn of ESPnet's features")
-    notes.append(f"speech_volume_normalize {shown(volume)} is left out: the mean over the utterance "
-                 "takes it away, except in frames below the floor of the logarithm")
+    notes.append(f"speech_volume_normalize {shown(volume)} is left out: the mean over the "
+                 "utterance takes it away, except in frames below the floor of the logarithm")
 
 
 def features(config: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:

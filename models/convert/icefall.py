@@ -60,7 +60,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
                               f"{transducer['vocab_size']}")
     config.finish()
     renamed = rename(weights, RULES, source)
-    icefall_heads.complete(renamed)
+    icefall_heads.complete(renamed, {"transducer": transducer})
     resolved = wenet.resolve_encoder(name, options, folder, renamed, source, choices, tokens,
                                      config.assumed)
     resolved.heads["transducer"] = transducer

@@ -7,7 +7,7 @@ weights, the rest is that of icefall's recipes. The user states what neither tel
 
 import dataclasses
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import torch
 from torch import Tensor
@@ -50,7 +50,9 @@ _WENET_LAYER = re.compile(
 _OTHER_ENCODERS = (("encoder.encoders.", "a Zipformer"), (".emformer_layers.", "an Emformer"),
                    ("encoder.layers.0.lstm.", "an LSTM"), ("rnn_layers.", "an LSTM"),
                    ("encoder_embed.layers.", "a Conformer with the VGG front end"),
-                   ("encoder.layers.0.src_attn.", "a Conv-Emformer"))
+                   ("encoder.layers.0.src_attn.", "a Conv-Emformer"),
+                   # pruned2_knowledge: two runs do not give the same values.
+                   ("knowledge_base", "a Conformer that reads a knowledge base at random places"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +83,7 @@ def read_model(folder: Folder, name: str, choices: Choices) -> Resolved:
     notes: List[str] = []
     assumed: Dict[str, str] = {}
     normalization, statistics = _take_feature_norm(weights, facts, source, choices)
-    bins = _num_mel_bins(weights, facts, source, choices, assumed)
+    subsampling, bins = _subsampling(weights, facts, source, choices, assumed)
     rules, heads = icefall_heads.read(weights, has_transducer, facts.reworked, source, choices,
                                       notes)
     tokens, blank_id = _tokens(folder, icefall_heads.vocab_size(heads))
@@ -89,12 +91,12 @@ def read_model(folder: Folder, name: str, choices: Choices) -> Resolved:
         section["blank_id"] = blank_id
     _split_projections(weights)
     renamed = rename(weights, [*rules, *RULES], source)
-    icefall_heads.complete(renamed)
+    icefall_heads.complete(renamed, heads)
     if facts.reworked:
         _shape_reworked(renamed)
     renamed.tensors.update(statistics)
     encoder = _encoder(facts, choices, assumed)
-    encoder.update(normalization=normalization, input_dim=bins)
+    encoder.update(normalization=normalization, input_dim=bins, subsampling={"type": subsampling})
     features = fbank_section(num_mel_bins=bins, sample_scale=1.0, high_freq=-400.0,
                              snip_edges=False)
     assumed["features"] = "those of icefall's recipes (lhotse's Fbank)"
@@ -160,7 +162,7 @@ def _facts(weights: Dict[str, Tensor], source: str) -> Facts:
 
 
 def _encoder(facts: Facts, choices: Choices, assumed: Dict[str, str]) -> Dict[str, Any]:
-    """The `encoder` section without normalization and input_dim."""
+    """The `encoder` section without normalization, input_dim and subsampling."""
     causal = bool(choices.take("causal"))
     if not causal:
         assumed["encoder.convolution.type"] = "--causal is not given"
@@ -176,7 +178,6 @@ def _encoder(facts: Facts, choices: Choices, assumed: Dict[str, str]) -> Dict[st
         "num_layers": facts.num_layers,
         "num_heads": facts.num_heads,
         "feed_forward_dim": facts.feed_forward_dim,
-        "subsampling": {"type": "conv2d_1_2_2" if facts.reworked else "conv2d4"},
         "scale_input": not facts.reworked,
         "position": {"scheme": "chunk_rpe", "linear_pos_bias": False,
                      "query_scaling": "before_bias" if facts.reworked else "after_bias",
@@ -206,7 +207,7 @@ def _take_feature_norm(weights: Dict[str, Tensor], facts: Facts, source: str, ch
                 raise ConversionError(f"{source}: the weights do not tell by what the features are "
                                       "multiplied; expected --feature_scale, the number of "
                                       "use_feat_batchnorm in the recipe")
-            ones = torch.ones(_num_mel_bins(weights, facts, source, choices, {}))
+            ones = torch.ones(_subsampling(weights, facts, source, choices, {})[1])
             return {"type": "global_cmvn"}, {mean: ones * 0, istd: ones * factor}
         return {"type": "none"}, {}
     if any(part is None or part.shape != norm["weight"].shape for part in norm.values()):
@@ -220,32 +221,32 @@ def _take_feature_norm(weights: Dict[str, Tensor], facts: Facts, source: str, ch
         istd: scale.float()}
 
 
-def _num_mel_bins(weights: Dict[str, Tensor], facts: Facts, source: str, choices: Choices,
-                  assumed: Dict[str, str]) -> int:
-    """From the batch norm of the features; otherwise one of four sizes that fit: 80, or a flag."""
-    if "feat_batchnorm.weight" in weights:
-        return weights["feat_batchnorm.weight"].numel()
+def _subsampling(weights: Dict[str, Tensor], facts: Facts, source: str, choices: Choices,
+                 assumed: Dict[str, str]) -> Tuple[str, int]:
+    """The type, and the size of its input: from the batch norm of the features, or else 80 or a
+    flag, for which the weights have the size of one of the types."""
     last = "encoder_embed.conv.6.weight" if facts.reworked else "encoder_embed.conv.2.weight"
     after = (_size(weights, source, "encoder_embed.out.weight", 2, 1)
              // max(_size(weights, source, last, 4, 0), 1))
-    smallest, largest = 4 * after + 3, 4 * after + 6
-    halved = (2 * after + 5, 2 * after + 6)  # bins that a subsampling by 2 leaves as many of
-    bins = choices.take("num_mel_bins")
-    if (bins is None or bins in halved) and 80 in halved:
-        raise ConversionError(f"{source}: the weights are those of {halved[0]} to {halved[-1]} "
-                              "bins with a subsampling by 2 (Conv2dSubsampling2), which is not "
-                              f"supported; supported: a subsampling by 4, of {smallest} to "
-                              f"{largest} bins with --num_mel_bins")
-    if bins is not None:
-        if not smallest <= bins <= largest:
-            raise ConversionError(f"{source}: --num_mel_bins is {bins}, but the weights are those "
-                                  f"of {smallest} to {largest} bins")
-        return bins
-    if not smallest <= 80 <= largest:
-        raise ConversionError(f"{source}: the weights are those of {smallest} to {largest} bins, "
-                              "expected --num_mel_bins")
-    assumed["encoder.input_dim"] = f"{smallest} to {largest} bins fit the weights"
-    return 80
+    fitting = {"conv2d4": range(4 * after + 3, 4 * after + 7)}
+    if facts.reworked:  # Conv2dSubsampling, Conv2dSubsampling2
+        fitting = {"conv2d_1_2_2": fitting["conv2d4"],
+                   "conv2d_1_2_1": range(2 * after + 5, 2 * after + 7)}
+    norm = weights.get("feat_batchnorm.weight")
+    stated = choices.take("num_mel_bins") if norm is None else None
+    bins = norm.numel() if norm is not None else 80 if stated is None else stated
+    kind = next((kind for kind, sizes in fitting.items() if bins in sizes), None)
+    ranges = " or ".join(f"{sizes[0]} to {sizes[-1]}" for sizes in fitting.values())
+    if kind is None and norm is None and stated is None:
+        raise ConversionError(f"{source}: the weights are those of {ranges} bins, expected "
+                              "--num_mel_bins")
+    if kind is None:
+        found = "feat_batchnorm has" if norm is not None else "--num_mel_bins is"
+        raise ConversionError(f"{source}: {found} {bins}, but the weights are those of {ranges} "
+                              "bins")
+    if norm is None and stated is None:
+        assumed["encoder.input_dim"] = f"{ranges} bins fit the weights"
+    return kind, bins
 
 
 def _split_projections(weights: Dict[str, Tensor]) -> None:

@@ -15,13 +15,14 @@ _PARAMETER = r"(weight|bias)"
 _PREDICTOR = "transducer.predictor."
 TRANSDUCER_RULES: List[Rule] = [
     (r"decoder\.embedding\.weight", f"{_PREDICTOR}embedding.weight"),
-    (r"decoder\.conv\.weight", f"{_PREDICTOR}conv.weight"),
+    (rf"decoder\.conv\.{_PARAMETER}", rf"{_PREDICTOR}conv.\1"),
     (r"decoder\.rnn\.(weight|bias)_(ih|hh)_l(\d+)", rf"{_PREDICTOR}lstm.\3.\1_\2"),
     (rf"decoder\.output_linear\.{_PARAMETER}", rf"{_PREDICTOR}out.\1"),
     (rf"joiner\.encoder_proj\.{_PARAMETER}", r"transducer.joint.encoder.\1"),
     (rf"joiner\.decoder_proj\.{_PARAMETER}", r"transducer.joint.predictor.\1"),
     # The last layer of the plain Conformer, which belongs to the joint network here.
     (rf"encoder_output_layer\.1\.{_PARAMETER}", r"transducer.joint.encoder.\1"),
+    (rf"joiner\.inner_linear\.{_PARAMETER}", r"transducer.joint.hidden.\1"),
     (rf"joiner\.output_linear\.{_PARAMETER}", r"transducer.joint.out.\1"),
 ]
 _CTC_RULE: Rule = (
@@ -90,11 +91,15 @@ def transducer_section(weights: Dict[str, Tensor], reworked: bool, source: str) 
     Raises:
         ConversionError: names the parameter that is not supported.
     """
-    if "joiner.inner_linear.weight" in weights:
-        raise ConversionError(f"{source}: the joiner has inner_linear, a second layer behind its "
-                              "activation (pruned_transducer_stateless), which is not supported")
     embedding, out = (_matrix(weights, name, source) for name in ("decoder.embedding.weight",
                                                                   "joiner.output_linear.weight"))
+    joint = {"dim": out.size(1), "input_linear": True, "hidden_linear": False,
+             "activation": "tanh"}
+    two_layers = "joiner.inner_linear.weight" in weights  # pruned_transducer_stateless
+    if two_layers:
+        inner = _matrix(weights, "joiner.inner_linear.weight", source)
+        joint.update(dim=inner.size(1), activation="relu",
+                     hidden_linear={"dim": inner.size(0), "input_activation": "tanh"})
     dim = embedding.size(1)
     if "decoder.rnn.weight_ih_l0" in weights:
         num_layers = sum(name.startswith("decoder.rnn.weight_ih_l") for name in weights)
@@ -109,23 +114,41 @@ def transducer_section(weights: Dict[str, Tensor], reworked: bool, source: str) 
             raise ConversionError(f"{source}: decoder.conv.weight has shape {tuple(conv.shape)}, "
                                   "expected 3 dimensions")
         predictor = {"type": "conv", "embedding_dim": dim, "context_size": conv.size(2),
-                     "groups": dim // conv.size(1), "bias": False, "norm_epsilon": None,
-                     "activation": "relu" if reworked else "identity"}
+                     "groups": dim // conv.size(1), "bias": two_layers, "norm_epsilon": None,
+                     "activation": "relu" if reworked or two_layers else "identity"}
     return {"vocab_size": out.size(0), "blank_id": 0, "predictor": predictor,
-            "joint": {"dim": out.size(1), "input_linear": True, "hidden_linear": False,
-                      "activation": "tanh"},
-            "durations": [], "max_symbols": 1, "beam": "modified"}
+            "joint": joint, "durations": [], "max_symbols": 1, "beam": "modified"}
 
 
-def complete(renamed: Renamed) -> None:
+def complete(renamed: Renamed, heads: Dict[str, Dict[str, Any]]) -> None:
     """Adds the biases of an LSTM; a joint network that adds the predictor's output as it is gets
     the identity for it."""
     add_lstm_biases(renamed)
+    predictor = heads.get("transducer", {}).get("predictor", {})
+    if predictor.get("bias"):
+        _start_from_blanks(renamed, heads["transducer"]["blank_id"], predictor["groups"])
+        for parameter in ("weight", "bias"):
+            renamed.move(f"{_PREDICTOR}out.{parameter}", f"transducer.joint.predictor.{parameter}")
     encoder = renamed.tensors.get("transducer.joint.encoder.weight")
     name = "transducer.joint.predictor"
     if encoder is not None and f"{name}.weight" not in renamed.tensors:
         renamed.tensors[f"{name}.weight"] = torch.eye(encoder.size(0))
         renamed.tensors[f"{name}.bias"] = torch.zeros(encoder.size(0))
+
+
+def _start_from_blanks(renamed: Renamed, blank_id: int, groups: int) -> None:
+    """Makes a sequence start after blanks, as pruned_transducer_stateless decodes.
+
+    Runnel's starts after zeros. So the vector of the blank is taken from all vectors, and what it
+    adds to the convolution's output becomes its bias.
+    """
+    embedding = renamed.tensors[f"{_PREDICTOR}embedding.weight"].double()
+    convolution = renamed.tensors[f"{_PREDICTOR}conv.weight"].double()
+    blank = embedding[blank_id]
+    rows = blank.reshape(groups, -1).repeat_interleave(len(blank) // groups, 0)
+    renamed.tensors[f"{_PREDICTOR}embedding.weight"] = (embedding - blank).float()
+    renamed.tensors[f"{_PREDICTOR}conv.bias"] = (convolution.sum(2) * rows).sum(1).float()
+    renamed.origin[f"{_PREDICTOR}conv.bias"] = renamed.origin[f"{_PREDICTOR}embedding.weight"]
 
 
 def _matrix(weights: Dict[str, Tensor], name: str, source: str) -> Tensor:

@@ -104,8 +104,9 @@ def _stateless(decoder: Settings) -> Dict[str, Any]:
     prednet = decoder.section("prednet")
     hidden = prednet.size("pred_hidden")
     prednet.ignore("pred_rnn_layers", "t_max", "dropout")
-    return {"type": "conv", "embedding_dim": hidden, "context_size": decoder.size("context_size", 1),
-            "groups": hidden, "bias": False, "norm_epsilon": epsilon, "activation": "identity"}
+    return {"type": "conv", "embedding_dim": hidden,
+            "context_size": decoder.size("context_size", 1), "groups": hidden, "bias": False,
+            "norm_epsilon": epsilon, "activation": "identity"}
 
 
 def join_embeddings(renamed: Renamed, predictor: Dict[str, Any], source: str) -> None:

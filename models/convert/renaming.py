@@ -19,6 +19,10 @@ class Renamed:
         self.origin: Dict[str, str] = {}  # ours -> theirs
         self.left_out: List[str] = []  # theirs
 
+    def move(self, name: str, to: str) -> None:
+        """Renames a tensor."""
+        self.tensors[to], self.origin[to] = self.tensors.pop(name), self.origin.pop(name)
+
     def layer_has(self, suffix: str) -> bool:
         """Whether the first encoder layer has the tensor."""
         return f"encoder.encoders.0.{suffix}" in self.tensors

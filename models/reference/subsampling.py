@@ -1,4 +1,4 @@
-"""Feature frames to encoder frames: stages of strided 3x3 or 5x5 convolutions, or a linear layer.
+"""Feature frames to encoder frames: stages of strided convolutions, or a linear layer.
 
 Every kind gives the same output chunk by chunk and over the whole stream. The first chunk is padded
 on its left and the last one on its right; all others read real frames.
@@ -15,8 +15,9 @@ from models.reference.basic_norm import BasicNorm
 from models.reference.feed_forward import activate
 from models.reference.fields import check_at_least, check_choice
 
-TYPES = ("conv2d2", "conv2d4", "conv2d6", "conv2d8", "conv2d_1_2_2", "linear", "striding4",
-         "dw_striding8")
+TYPES = ("conv1d2", "conv2d2", "conv2d4", "conv2d6", "conv2d8", "conv2d_1_2_1", "conv2d_1_2_2",
+         "linear", "striding4", "dw_striding8")
+REWORKED_TYPES = ("conv2d_1_2_1", "conv2d_1_2_2")  # of icefall's reworked Conformer
 STRIDING_TYPES = ("striding4", "dw_striding8")  # NeMo's: padded, with `channels` and `causal`
 
 
@@ -40,12 +41,14 @@ class SubsamplingConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Geometry:
-    """The frames that a subsampling reads. Stages are the same for time and for feature bins."""
+    """The frames that a subsampling reads. Stages are the same for time and for feature bins,
+    unless the bins are channels."""
 
     kernels: Tuple[int, ...]
     strides: Tuple[int, ...]
     before: Tuple[int, ...]  # zeros before the input of each stage
     after: Tuple[int, ...]
+    bins_are_channels: bool = False
 
     @property
     def rate(self) -> int:
@@ -72,13 +75,17 @@ class Geometry:
         return rate, left, right
 
     def num_encoder_frames(self, num_frames: int) -> int:
-        """Encoder frames of a whole stream of feature frames; for bins likewise."""
+        """Encoder frames of a whole stream of feature frames."""
         for kernel, stride, before, after in zip(self.kernels, self.strides, self.before,
                                                  self.after):
             padded = num_frames + before + after
             fits = num_frames > 0 and padded >= kernel
             num_frames = (padded - kernel) // stride + 1 if fits else 0
         return num_frames
+
+    def num_bins(self, input_dim: int) -> int:
+        """Bins after the last stage."""
+        return 1 if self.bins_are_channels else self.num_encoder_frames(input_dim)
 
     def feature_range(self, offset: int, num_encoder_frames: int) -> Tuple[int, int]:
         """First and one past the last feature frame of a chunk, if the stream is long enough."""
@@ -89,8 +96,9 @@ class Geometry:
 def geometry_of(config: SubsamplingConfig) -> Geometry:
     """The geometry of a subsampling."""
     kernels, strides = {
-        "conv2d2": ((3, 3), (2, 1)), "conv2d4": ((3, 3), (2, 2)), "conv2d6": ((3, 5), (2, 3)),
-        "conv2d8": ((3, 3, 3), (2, 2, 2)), "conv2d_1_2_2": ((3, 3, 3), (1, 2, 2)),
+        "conv1d2": ((3, 3), (1, 2)), "conv2d2": ((3, 3), (2, 1)), "conv2d4": ((3, 3), (2, 2)),
+        "conv2d6": ((3, 5), (2, 3)), "conv2d8": ((3, 3, 3), (2, 2, 2)),
+        "conv2d_1_2_1": ((3, 3, 3), (1, 2, 1)), "conv2d_1_2_2": ((3, 3, 3), (1, 2, 2)),
         "linear": ((), ()),
         "striding4": ((3, 3), (2, 2)), "dw_striding8": ((3, 3, 3), (2, 2, 2)),
     }[config.type]
@@ -98,9 +106,9 @@ def geometry_of(config: SubsamplingConfig) -> Geometry:
     before, after = none, none
     if config.type in STRIDING_TYPES:
         before, after = ((2 if config.causal else 1,) * len(kernels), (1,) * len(kernels))
-    elif config.type == "conv2d_1_2_2":
+    elif config.type in REWORKED_TYPES:
         before, after = (1, 0, 0), (1, 0, 0)
-    return Geometry(kernels, strides, before, after)
+    return Geometry(kernels, strides, before, after, config.type == "conv1d2")
 
 
 class DoubleSwish(nn.Module):
@@ -113,24 +121,27 @@ class DoubleSwish(nn.Module):
 
 def _channels(config: SubsamplingConfig, model_dim: int, num_stages: int) -> List[int]:
     """Channels after each stage."""
-    if config.type == "conv2d_1_2_2":
+    if config.type in REWORKED_TYPES:
         return [8, 32, 128]
     return [config.channels or model_dim] * num_stages
 
 
-def _convolutions(config: SubsamplingConfig, geometry: Geometry,
+def _convolutions(config: SubsamplingConfig, geometry: Geometry, input_dim: int,
                   model_dim: int) -> List[nn.Module]:
     """The modules of `conv`; only strided convolutions read more than one frame."""
-    channels = [1, *_channels(config, model_dim, len(geometry.kernels))]
+    channels = [input_dim if geometry.bins_are_channels else 1,
+                *_channels(config, model_dim, len(geometry.kernels))]
     modules: List[nn.Module] = []
     for i, (kernel, stride) in enumerate(zip(geometry.kernels, geometry.strides)):
         inputs, outputs = channels[i:i + 2]
         if i > 0 and config.type == "dw_striding8":
             modules.append(nn.Conv2d(outputs, outputs, kernel, stride, groups=outputs))
             modules.append(nn.Conv2d(outputs, outputs, 1))
+        elif geometry.bins_are_channels:
+            modules.append(nn.Conv2d(inputs, outputs, (kernel, 1), (stride, 1)))
         else:
             modules.append(nn.Conv2d(inputs, outputs, kernel, stride))
-        modules.append(DoubleSwish() if config.type == "conv2d_1_2_2" else nn.ReLU())
+        modules.append(DoubleSwish() if config.type in REWORKED_TYPES else nn.ReLU())
     return modules
 
 
@@ -148,19 +159,20 @@ class Subsampling(nn.Module):
         geometry = geometry_of(config)
         self.rate = geometry.rate
         self.left_overlap = geometry.left_overlap
-        modules = _convolutions(config, geometry, model_dim)
+        self.bins_are_channels = geometry.bins_are_channels
+        modules = _convolutions(config, geometry, input_dim, model_dim)
         self.conv = nn.Sequential(*modules)
         # Per module of `conv`; 0 where it reads one frame at a time.
         self.kernels = [m.kernel_size[0] if _is_stage(m) else 0 for m in modules]
         self.strides = [m.stride[0] if _is_stage(m) else 0 for m in modules]
         self.before, self.after = _by_module(modules, geometry.before), _by_module(modules,
                                                                                    geometry.after)
-        bins = geometry.num_encoder_frames(input_dim)
+        bins = geometry.num_bins(input_dim)
         channels = [1, *_channels(config, model_dim, len(geometry.kernels))][-1]
         out: List[nn.Module] = [nn.Linear(channels * bins, model_dim)]
         if config.type == "linear":
             out.append(nn.LayerNorm(model_dim, layer_norm_eps))
-        elif config.type == "conv2d_1_2_2":
+        elif config.type in REWORKED_TYPES:
             out.append(BasicNorm())
         self.out = nn.Sequential(*out)
 
@@ -179,7 +191,9 @@ class Subsampling(nn.Module):
         """
         start = max(0, self.rate * offset - self.left_overlap)  # in frames of the current stage
         ends = lengths + start  # one past the last frame of each item
-        x = features.unsqueeze(1)  # (B, channels, T, bins)
+        # (B, channels, T, bins)
+        x = features.transpose(1, 2).unsqueeze(3) if self.bins_are_channels \
+            else features.unsqueeze(1)
         for i, module in enumerate(self.conv):
             kernel, stride = self.kernels[i], self.strides[i]
             if kernel > 0:

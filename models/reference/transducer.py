@@ -1,7 +1,7 @@
 """The transducer head: predictor and joint network, the `transducer` section of a model file."""
 
 import dataclasses
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Optional, Tuple, Union
 
 import torch
 from torch import Tensor, nn
@@ -16,17 +16,54 @@ BEAMS = ("time_synchronous", "modified", "prefix")
 
 
 @dataclasses.dataclass(frozen=True)
+class JointHiddenConfig:
+    """The `hidden_linear` object of a joint network (icefall's inner_linear)."""
+
+    dim: int  # of its output
+    input_activation: str  # before it
+
+    def __post_init__(self) -> None:
+        check_at_least("dim", self.dim, 1)
+        check_choice("input_activation", self.input_activation, TRANSDUCER_ACTIVATIONS)
+
+
+@dataclasses.dataclass(frozen=True)
 class JointConfig:
     """The `joint` object of a model file."""
 
     dim: int
     input_linear: bool = True  # both inputs are projected; false: they are added as they are
-    hidden_linear: bool = False  # a linear layer before the activation (WeNet's post_ffn)
+    # A linear layer before the activation. True: to dim, without an activation before it (WeNet's
+    # post_ffn).
+    hidden_linear: Union[bool, JointHiddenConfig] = False
     activation: str = "relu"
 
     def __post_init__(self) -> None:
         check_at_least("dim", self.dim, 1)
         check_choice("activation", self.activation, TRANSDUCER_ACTIVATIONS)
+
+    @property
+    def hidden(self) -> Optional[JointHiddenConfig]:
+        """The linear layer before the activation."""
+        if isinstance(self.hidden_linear, JointHiddenConfig):
+            return self.hidden_linear
+        return JointHiddenConfig(self.dim, "identity") if self.hidden_linear else None
+
+    @staticmethod
+    def from_json(value: Any, where: str) -> "JointConfig":
+        """From the `joint` object.
+
+        Raises:
+            ValueError: one line naming the field, what was expected and what came.
+        """
+        check_fields(value, [field.name for field in dataclasses.fields(JointConfig)], where)
+        hidden = value["hidden_linear"]
+        if isinstance(hidden, dict):
+            hidden = read_object(JointHiddenConfig, hidden, f"{where}.hidden_linear")
+        else:
+            check_type(hidden, bool, f"{where}.hidden_linear")
+        joint = read_object(JointConfig, {**value, "hidden_linear": False}, where)
+        return dataclasses.replace(joint, hidden_linear=hidden)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +107,7 @@ class TransducerConfig:
             check_type(value[name], kind, f"transducer.{name}")
         check_list(value["durations"], int, "transducer.durations")
         predictor = predictor_from_json(value["predictor"], "transducer.predictor")
-        joint = read_object(JointConfig, value["joint"], "transducer.joint")
+        joint = JointConfig.from_json(value["joint"], "transducer.joint")
         try:
             return TransducerConfig(predictor=predictor, joint=joint,
                                     durations=tuple(value["durations"]),
@@ -88,8 +125,10 @@ class Joint(nn.Module):
         self.activation = config.activation
         self.encoder = nn.Linear(encoder_dim, config.dim) if config.input_linear else None
         self.predictor = nn.Linear(predictor_dim, config.dim) if config.input_linear else None
-        self.hidden = nn.Linear(config.dim, config.dim) if config.hidden_linear else None
-        self.out = nn.Linear(config.dim, outputs)
+        hidden = config.hidden
+        self.hidden_activation = hidden.input_activation if hidden else "identity"
+        self.hidden = nn.Linear(config.dim, hidden.dim) if hidden else None
+        self.out = nn.Linear(hidden.dim if hidden else config.dim, outputs)
 
     def forward(self, encoder_rows: Tensor, predictor_rows: Tensor) -> Tensor:
         """(..., d) and (..., P), whose leading sizes broadcast, to (..., outputs)."""
@@ -99,7 +138,7 @@ class Joint(nn.Module):
             predictor_rows = self.predictor(predictor_rows)
         x = encoder_rows + predictor_rows
         if self.hidden is not None:
-            x = self.hidden(x)
+            x = self.hidden(activate(x, self.hidden_activation))
         return self.out(activate(x, self.activation))
 
 

@@ -109,7 +109,8 @@ Matrix Transducer::LogProbs(const std::vector<JointQuery>& queries) const {
     AddTo(queries[i].predictor->input.rows(), row);
   }
   if (hidden_linear_ != nullptr) {
-    Matrix output(type_, config_.joint.dim, hidden.count());
+    Activate(config_.joint.hidden->input_activation, hidden.rows());
+    Matrix output(type_, config_.joint.hidden->dim, hidden.count());
     hidden_linear_->Forward(std::as_const(hidden).rows(), output.rows());
     hidden = std::move(output);
   }

@@ -1,5 +1,6 @@
 #include "runtime/transducer/transducer_config.h"
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -19,13 +20,14 @@ double ParseEpsilon(JsonSection* section) {
   return epsilon;
 }
 
-Activation ParseTransducerActivation(JsonSection* section) {
-  return section->Choice<Activation>("activation", {{"swish", Activation::kSwish},
-                                                    {"relu", Activation::kRelu},
-                                                    {"gelu", Activation::kGelu},
-                                                    {"tanh", Activation::kTanh},
-                                                    {"sigmoid", Activation::kSigmoid},
-                                                    {"identity", Activation::kIdentity}});
+Activation ParseTransducerActivation(JsonSection* section,
+                                     const std::string& field = "activation") {
+  return section->Choice<Activation>(field, {{"swish", Activation::kSwish},
+                                             {"relu", Activation::kRelu},
+                                             {"gelu", Activation::kGelu},
+                                             {"tanh", Activation::kTanh},
+                                             {"sigmoid", Activation::kSigmoid},
+                                             {"identity", Activation::kIdentity}});
 }
 
 LstmPredictorConfig ParseLstm(JsonSection* section) {
@@ -80,11 +82,25 @@ PredictorConfig ParsePredictor(JsonSection section) {
   return config;
 }
 
+// false, true, or an object.
+std::optional<JointHiddenConfig> ParseJointHidden(JsonSection* joint, int64_t dim) {
+  if (!joint->Has("hidden_linear") || !joint->IsObject("hidden_linear")) {
+    if (!joint->Bool("hidden_linear")) return std::nullopt;
+    return JointHiddenConfig{dim, Activation::kIdentity};
+  }
+  JsonSection section = joint->Section("hidden_linear");
+  JointHiddenConfig config;
+  config.dim = section.Integer("dim", 1, kMaxSize);
+  config.input_activation = ParseTransducerActivation(&section, "input_activation");
+  section.CheckAllTaken();
+  return config;
+}
+
 JointConfig ParseJoint(JsonSection section) {
   JointConfig config;
   config.dim = section.Integer("dim", 1, kMaxSize);
   config.input_linear = section.Bool("input_linear");
-  config.hidden_linear = section.Bool("hidden_linear");
+  config.hidden = ParseJointHidden(&section, config.dim);
   config.activation = ParseTransducerActivation(&section);
   section.CheckAllTaken();
   return config;

@@ -53,11 +53,20 @@ using PredictorConfig =
 // Width of the predictor's output.
 int64_t OutputDim(const PredictorConfig& predictor);
 
+// A linear layer between the sum of the inputs and the activation.
+struct JointHiddenConfig {
+  int64_t dim = 0;                                      // of its output
+  Activation input_activation = Activation::kIdentity;  // before it
+};
+
 struct JointConfig {
-  int64_t dim = 0;
-  bool input_linear = false;   // of encoder frames and of predictor outputs
-  bool hidden_linear = false;  // of their sum
+  int64_t dim = 0;            // of the sum of the inputs
+  bool input_linear = false;  // of encoder frames and of predictor outputs
+  std::optional<JointHiddenConfig> hidden;
   Activation activation = Activation::kRelu;
+
+  // Width of the input of the last layer.
+  int64_t last_dim() const { return hidden ? hidden->dim : dim; }
 };
 
 // How beam search spends labels on frames.

@@ -99,8 +99,9 @@ JointWeights BindJoint(const TransducerConfig& config, int64_t model_dim, Weight
     bound.encoder = BindLinear(weights, name + "encoder", model_dim, dim);
     bound.predictor = BindLinear(weights, name + "predictor", OutputDim(config.predictor), dim);
   }
-  if (config.joint.hidden_linear) bound.hidden = BindLinear(weights, name + "hidden", dim, dim);
-  bound.out = BindLinear(weights, name + "out", dim, config.num_outputs());
+  const auto& hidden = config.joint.hidden;
+  if (hidden) bound.hidden = BindLinear(weights, name + "hidden", dim, hidden->dim);
+  bound.out = BindLinear(weights, name + "out", config.joint.last_dim(), config.num_outputs());
   return bound;
 }
 

@@ -39,8 +39,8 @@ struct EmbeddingPredictorWeights {
 struct JointWeights {
   std::optional<LinearWeights> encoder;    // (dim, model_dim)
   std::optional<LinearWeights> predictor;  // (dim, predictor output)
-  std::optional<LinearWeights> hidden;     // (dim, dim)
-  LinearWeights out;                       // (vocab_size + durations, dim)
+  std::optional<LinearWeights> hidden;     // (hidden dim, dim)
+  LinearWeights out;                       // (vocab_size + durations, last_dim)
 };
 
 // Each takes the tensors that the configuration calls for, and throws as Weights does.

@@ -331,7 +331,7 @@ TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
   EXPECT_EQ(RefusalOf("/convolution/left_padding", ""), "expected one of \"gated_zero\", \"zero\"");
   EXPECT_EQ(RefusalOf("/feed_forward/activation", "ReLU"),
             "expected one of \"double_swish\", \"gelu\", \"relu\", \"swish\"");
-  EXPECT_TRUE(Contains(RefusalOf("/subsampling/type", "conv2d3"), "expected one of \"conv2d2\""));
+  EXPECT_TRUE(Contains(RefusalOf("/subsampling/type", "conv2d3"), "expected one of \"conv1d2\""));
   EXPECT_EQ(RefusalOf("/input_dim", 6),
             "expected bins enough for the convolutions of the subsampling");
   json symmetric = ValidSection();

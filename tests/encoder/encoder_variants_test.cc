@@ -118,6 +118,7 @@ const std::vector<Variant>& Variants() {
          c->convolution->bias = false;
          c->scale_input = false;
        }},
+      {"conv1d2", [](EncoderConfig* c) { c->subsampling = {SubsamplingType::kConv1d2}; }},
       {"conv2d2", [](EncoderConfig* c) { c->subsampling = {SubsamplingType::kConv2d2}; }},
       {"reworked_conformer",
        [](EncoderConfig* c) {

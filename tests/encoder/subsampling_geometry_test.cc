@@ -34,10 +34,12 @@ TEST(SubsamplingGeometryTest, RatesAndContexts) {
   };
   // WeNet's rate and right_context; for NeMo's kinds 1 + 2 (+ 4) frames of padding 1 before, and
   // twice that when all padding but one is before.
-  for (const Expected& expected : {Expected{{SubsamplingType::kConv2d2}, 2, 0, 6},
+  for (const Expected& expected : {Expected{{SubsamplingType::kConv1d2}, 2, 0, 4},
+                                   Expected{{SubsamplingType::kConv2d2}, 2, 0, 6},
                                    Expected{{SubsamplingType::kConv2d4}, 4, 0, 6},
                                    Expected{{SubsamplingType::kConv2d6}, 6, 0, 10},
                                    Expected{{SubsamplingType::kConv2d8}, 8, 0, 14},
+                                   Expected{{SubsamplingType::kConv2d121}, 2, 1, 7},
                                    Expected{{SubsamplingType::kConv2d122}, 4, 1, 7},
                                    Expected{{SubsamplingType::kLinear}, 1, 0, 0},
                                    Expected{{SubsamplingType::kStriding4, 8, false}, 4, 3, 3},
@@ -53,15 +55,21 @@ TEST(SubsamplingGeometryTest, RatesAndContexts) {
 
 TEST(SubsamplingGeometryTest, EncoderFrames) {
   const SubsamplingGeometry conv2d4({SubsamplingType::kConv2d4});
+  const SubsamplingGeometry conv2d121({SubsamplingType::kConv2d121});
   const SubsamplingGeometry conv2d122({SubsamplingType::kConv2d122});
+  const SubsamplingGeometry conv1d2({SubsamplingType::kConv1d2});
   const SubsamplingGeometry striding4({SubsamplingType::kStriding4, 8, false});
   const SubsamplingGeometry linear({SubsamplingType::kLinear});
   for (int64_t frames = 0; frames < 2000; ++frames) {
     EXPECT_EQ(conv2d4.NumEncoderFrames(frames), frames < 7 ? 0 : ((frames - 1) / 2 - 1) / 2);
+    EXPECT_EQ(conv2d121.NumEncoderFrames(frames), frames < 7 ? 0 : (frames - 1) / 2 - 2);
     EXPECT_EQ(conv2d122.NumEncoderFrames(frames), conv2d4.NumEncoderFrames(frames));
+    EXPECT_EQ(conv1d2.NumEncoderFrames(frames), frames < 5 ? 0 : (frames - 3) / 2);
     EXPECT_EQ(striding4.NumEncoderFrames(frames), (frames + 3) / 4);
     EXPECT_EQ(linear.NumEncoderFrames(frames), frames);
   }
+  EXPECT_EQ(conv1d2.NumBins(80), 1);
+  EXPECT_EQ(conv2d121.NumBins(80), 37);
   EXPECT_EQ(conv2d4.NumEncoderFrames(int64_t{4} << 40), (int64_t{1} << 40) - 1);
 }
 

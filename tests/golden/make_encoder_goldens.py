@@ -91,7 +91,9 @@ VARIANTS: Dict[str, ConformerConfig] = {
         position=make_options("legacy_rel_pos", table_length=50),
         convolution=ConvolutionConfig(5, "symmetric", "batch_norm"),
         normalization=NormalizationConfig("utterance", 1e-5)),
+    "conv1d2": variant(subsampling=SubsamplingConfig("conv1d2"), num_layers=1),
     "conv2d2": variant(subsampling=SubsamplingConfig("conv2d2"), num_layers=1),
+    "conv2d_1_2_1": variant(subsampling=SubsamplingConfig("conv2d_1_2_1"), num_layers=1),
     "reworked_conformer": variant(
         type="reworked_conformer", subsampling=SubsamplingConfig("conv2d_1_2_2"),
         position=make_options("chunk_rpe", query_scaling="before_bias"), scale_input=False,

@@ -29,14 +29,17 @@ def norm(weights: Dict[str, Tensor], name: str, random: np.random.RandomState) -
 
 
 def make_weights(conformer: bool, macaron: bool, relative: bool, kernels: Any) -> Dict[str, Tensor]:
-    """The state dict of an ESPnet model. kernels: (size, stride) of each subsampling stage."""
+    """The state dict of an ESPnet model. kernels: (size, stride) of each subsampling stage; those
+    of conv1d2 read all bins of a frame."""
     random = np.random.RandomState(5)
     weights: Dict[str, Tensor] = {"frontend.logmel.melmat": torch.zeros(257, BINS)}
-    left, inputs = BINS, 1
+    is_1d = kernels == KERNELS["conv1d2"]
+    left, inputs = (1, BINS) if is_1d else (BINS, 1)
     for i, (size, stride) in enumerate(kernels):
-        weights[f"encoder.embed.conv.{2 * i}.weight"] = normal(random, DIM, inputs, size, size)
+        weights[f"encoder.embed.conv.{2 * i}.weight"] = normal(
+            random, DIM, inputs, *[size] * (1 if is_1d else 2))
         weights[f"encoder.embed.conv.{2 * i}.bias"] = normal(random, DIM)
-        left, inputs = (left - size) // stride + 1, DIM
+        left, inputs = 1 if is_1d else (left - size) // stride + 1, DIM
     linear(weights, "encoder.embed.out.0", random, DIM, DIM * left)
     for i in range(LAYERS):
         layer = f"encoder.encoders.{i}."
@@ -87,7 +90,7 @@ def add_decoder(weights: Dict[str, Tensor], random: np.random.RandomState) -> No
     linear(weights, "decoder.output_layer", random, len(TOKENS), DIM)
 
 
-KERNELS = {"conv2d": [(3, 2)] * 2, "conv2d2": [(3, 2), (3, 1)],
+KERNELS = {"conv1d2": [(3, 1), (3, 2)], "conv2d": [(3, 2)] * 2, "conv2d2": [(3, 2), (3, 1)],
            "conv2d6": [(3, 2), (5, 3)], "conv2d8": [(3, 2)] * 3}
 
 
@@ -246,7 +249,7 @@ def test_several_checkpoints(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("section, name, value", [
-    ("encoder_conf", "input_layer", "linear"), ("encoder_conf", "input_layer", "conv1d2"),
+    ("encoder_conf", "input_layer", "linear"), ("encoder_conf", "input_layer", "conv1d3"),
     ("encoder_conf", "pos_enc_layer_type", "scaled_abs_pos"),
     ("encoder_conf", "positionwise_layer_type", "conv1d"), ("encoder_conf", "concat_after", True),
     ("encoder_conf", "activation_type", "hardtanh"), ("encoder_conf", "zero_triu", True),

@@ -120,16 +120,63 @@ def test_second_transducer_is_left_out(suffix, tmp_path, capsys):
     assert "note: the second transducer (_giga or _datatang) is left out" in capsys.readouterr().out
 
 
-def test_subsampling_by_two_is_refused(tmp_path, capsys):
+def test_subsampling_by_two(tmp_path, capsys):
     """Of WSASR/conformer_ctc2: 80 bins leave 37, as 151 to 154 do with a subsampling by 4."""
     def change(weights: Weights) -> None:
         name = next(name for name in weights if name.endswith("encoder_embed.out.weight"))
         channels = weights[name.replace("out.weight", "conv.6.weight")].size(0)
         weights[name] = torch.zeros(weights[name].size(0), 37 * channels)
     folder = copied("icefall_reworked_conformer_transducer", tmp_path / "a", change)
-    for flags in ((), ("--num_mel_bins=80",)):
-        assert "subsampling by 2 (Conv2dSubsampling2), which is not supported" in refusal(
-            capsys, "icefall", folder, tmp_path / "m.pt", *flags)
+    for flags, kind, bins in (((), "conv2d_1_2_1", 80),
+                              (("--num_mel_bins=79",), "conv2d_1_2_1", 79),
+                              (("--num_mel_bins=152",), "conv2d_1_2_2", 152)):
+        encoder = convert("icefall", folder, tmp_path / "m.pt", *flags)[1]["encoder"]
+        assert encoder["subsampling"] == {"type": kind} and encoder["input_dim"] == bins
+    capsys.readouterr()
+    assert "--num_mel_bins is 81, but the weights are those of 151 to 154 or 79 to 80 bins" in \
+        refusal(capsys, "icefall", folder, tmp_path / "m.pt", "--num_mel_bins=81")
+
+
+def two_layers(weights: Weights) -> None:
+    """The decoder and joiner of pruned_transducer_stateless: the inputs of the joiner have as many
+    columns as there are tokens."""
+    torch.manual_seed(4)
+    for name, rows, columns in (("joiner.inner_linear", 12, 24), ("joiner.output_linear", 24, 12),
+                                ("decoder.output_linear", 24, 28),
+                                ("encoder_output_layer.1", 24, 32)):
+        prefix = "encoder." if name.startswith("encoder_") else ""
+        weights[f"{prefix}{name}.weight"] = torch.randn(rows, columns)
+        weights[f"{prefix}{name}.bias"] = torch.randn(rows)
+    weights["decoder.embedding.weight"] = torch.randn(24, 28)
+
+
+def test_joiner_of_two_layers(tmp_path):
+    """Embeddings of the last two tokens, which are blanks at first, weighted, ReLU, linear; the sum
+    with the encoder's rows, tanh, linear, ReLU, linear."""
+    weights: Weights = {}
+
+    def change(to: Weights) -> None:
+        two_layers(to)
+        weights.update(to)
+    folder = copied("icefall_transducer_stateless", tmp_path / "a", change)
+    module, config, _ = convert("icefall", folder, tmp_path / "m.pt")
+    assert config["transducer"]["joint"] == {
+        "dim": 24, "input_linear": True, "activation": "relu",
+        "hidden_linear": {"dim": 12, "input_activation": "tanh"}}
+
+    def linear(name: str, rows: Tensor) -> Tensor:
+        return torch.nn.functional.linear(rows, weights[f"{name}.weight"], weights[f"{name}.bias"])
+    encoded, tokens = torch.randn(1, 32), [0, 0, 5, 3, 3]
+    state = module.initial_predictor_state(1)
+    for t in range(1, len(tokens)):
+        output, state = module.predictor_step(torch.tensor(tokens[t:t + 1]), state)
+        rows = weights["decoder.embedding.weight"][tokens[t - 1:t + 1]]
+        predicted = (rows.T * weights["decoder.conv.weight"].squeeze(1)).sum(1)
+        summed = (linear("encoder.encoder_output_layer.1", encoded)
+                  + linear("decoder.output_linear", torch.relu(predicted)))
+        expected = linear("joiner.output_linear",
+                          torch.relu(linear("joiner.inner_linear", torch.tanh(summed))))
+        torch.testing.assert_close(module.joint(encoded, output), expected)
 
 
 def add_attention_decoder(weights: Weights) -> None:
@@ -175,9 +222,10 @@ def adds(name: str, *shape: int) -> Callable[[Weights], None]:
      "the encoder has WeNet's layers, expected config.yaml"),
     (renames("encoder.encoder_embed.conv", "encoder.encoder_embed.layers"),
      "the encoder is a Conformer with the VGG front end"),
+    (adds("encoder.knowledge_base", 9, 4), "a Conformer that reads a knowledge base at random"),
     (renames("encoder_embed", "embed"), "no parameter encoder_embed.out.weight"),
     (renames("pos_bias_u", "bias_u"), "encoder.layers.0.self_attn.pos_bias_u: no parameter"),
-    (adds("joiner.inner_linear.weight", 28, 28), "the joiner has inner_linear"),
+    (adds("joiner.inner_linear.weight", 28), "no matrix joiner.inner_linear.weight"),
     (adds("encoder.encoder.layers.1.new.weight", 3), "new.weight of shape (3,) is not known"),
     (adds("decoder.conv.weight", 28, 2), "decoder.conv.weight has shape (28, 2)"),
     (renames("decoder.embedding", "decoder.table"), "no matrix decoder.embedding.weight"),
@@ -191,8 +239,9 @@ def test_what_is_not_supported(change, message, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("flags, message", [
-    (["--causal"], "the weights are those of 23 to 26 bins, expected --num_mel_bins"),
-    (["--num_mel_bins=80"], "--num_mel_bins is 80, but the weights are those of 23 to 26 bins"),
+    (["--causal"], "the weights are those of 23 to 26 or 15 to 16 bins, expected --num_mel_bins"),
+    (["--num_mel_bins=80"],
+     "--num_mel_bins is 80, but the weights are those of 23 to 26 or 15 to 16 bins"),
     ([*REWORKED, "--head=ctc"], "--head is ctc, but the model has only transducer")])
 def test_flags_that_do_not_fit(flags, message, tmp_path, capsys):
     folder = copied("icefall_reworked_conformer_transducer", tmp_path / "a")

@@ -111,7 +111,8 @@ def test_every_field_is_required_typed_and_no_other_known(name):
     (("position",), "query_scaling", "both",
      "encoder.position: query_scaling is 'both', expected one of after_bias, before_bias"),
     (("subsampling",), "type", "vgg", "encoder.subsampling.type is 'vgg', expected one of "
-     "conv2d2, conv2d4, conv2d6, conv2d8, conv2d_1_2_2, linear, striding4, dw_striding8"),
+     "conv1d2, conv2d2, conv2d4, conv2d6, conv2d8, conv2d_1_2_1, conv2d_1_2_2, linear, striding4, "
+     "dw_striding8"),
     (("normalization",), "type", "running", "encoder.normalization.epsilon is missing"),
     (("normalization",), "epsilon", 1e-5, "encoder.normalization.epsilon is not a known field"),
     (("feed_forward",), "activation", "tanh",

@@ -15,7 +15,7 @@ from models.reference.model import ModelConfig
 from models.reference.predictor import (ConvPredictorConfig, EmbeddingPredictorConfig,
                                         LstmPredictorConfig)
 from models.reference.prompt import PromptConfig
-from models.reference.transducer import JointConfig, TransducerConfig
+from models.reference.transducer import JointConfig, JointHiddenConfig, TransducerConfig
 from models.reference.transducer_search import (FusedBeam, Greedy, ModifiedBeam,
                                                 TimeSynchronousBeam, attention_scores)
 
@@ -89,6 +89,7 @@ def by_hand(predictor, config, context):
     JointConfig(7), JointConfig(7, hidden_linear=True, activation="tanh"),
     JointConfig(DIM, input_linear=False, activation="gelu"),
     JointConfig(DIM, input_linear=False, hidden_linear=True, activation="swish"),
+    JointConfig(7, hidden_linear=JointHiddenConfig(4, "tanh"), activation="relu"),
     JointConfig(7, activation="sigmoid")])
 def test_joint_by_hand(joint):
     predictor = LstmPredictorConfig(5, 6, 1, DIM)
@@ -97,7 +98,9 @@ def test_joint_by_hand(joint):
     net = model.transducer.joint
     x = net.encoder(encoded) + net.predictor(predicted) if joint.input_linear \
         else encoded + predicted
-    x = net.hidden(x) if joint.hidden_linear else x
+    if joint.hidden_linear is not False:
+        between = torch.tanh(x) if joint.hidden_linear is not True else x
+        x = between @ net.hidden.weight.T + net.hidden.bias
     expected = activate(x, joint.activation) @ net.out.weight.T + net.out.bias
     torch.testing.assert_close(model.joint(encoded, predicted), expected, rtol=0, atol=1e-12)
     assert expected.size(1) == VOCAB + 3

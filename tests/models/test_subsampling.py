@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from reference_models import subsampling_configs
 from torch import nn
 
-from models.reference.subsampling import Subsampling, SubsamplingConfig, geometry_of
+from models.reference.subsampling import (REWORKED_TYPES, Subsampling, SubsamplingConfig,
+                                          geometry_of)
 
 BINS, DIM = 19, 8
 KINDS = subsampling_configs()
@@ -30,16 +31,21 @@ def whole(module, features):
 
 def torch_convolutions(module, config, features):
     """The same by torch's padding on time and bins at once; (T, BINS) that are enough frames."""
+    if config.type == "conv1d2":
+        x = features.T[None]
+        for layer in (module.conv[0], module.conv[2]):
+            x = torch.relu(F.conv1d(x, layer.weight.squeeze(3), layer.bias, layer.stride[0]))
+        return module.out(x.transpose(1, 2))[0]
     x = features[None, None]
     pad = {None: [0] * 4, False: [1] * 4, True: [2, 1, 2, 1]}[config.causal]
     for layer in module.conv:
         if isinstance(layer, nn.Conv2d):
-            if config.type == "conv2d_1_2_2":
-                pad = [1] * 4 if layer.stride[0] == 1 else [0] * 4
+            if config.type in REWORKED_TYPES:
+                pad = [1] * 4 if layer is module.conv[0] else [0] * 4
             if layer.kernel_size[0] > 1:
                 x = F.pad(x, pad)
             x = F.conv2d(x, layer.weight, layer.bias, layer.stride, groups=layer.groups)
-        elif config.type == "conv2d_1_2_2":
+        elif config.type in REWORKED_TYPES:
             x = x / (1 + torch.exp(1 - x))
         else:
             x = torch.relu(x)
@@ -47,9 +53,10 @@ def torch_convolutions(module, config, features):
 
 
 @pytest.mark.parametrize("kind, rate, left_overlap, right_context", [
-    ("conv2d2", 2, 0, 6), ("conv2d4", 4, 0, 6), ("conv2d6", 6, 0, 10), ("conv2d8", 8, 0, 14),
+    ("conv1d2", 2, 0, 4), ("conv2d2", 2, 0, 6), ("conv2d4", 4, 0, 6),
+    ("conv2d6", 6, 0, 10), ("conv2d8", 8, 0, 14),
     ("linear", 1, 0, 0),
-    ("conv2d_1_2_2", 4, 1, 7),
+    ("conv2d_1_2_1", 2, 1, 7), ("conv2d_1_2_2", 4, 1, 7),
     ("striding4-centred", 4, 3, 3), ("striding4-causal", 4, 6, 0),
     ("dw_striding8-centred", 8, 7, 7), ("dw_striding8-causal", 8, 14, 0)])
 def test_frames_read(kind, rate, left_overlap, right_context):
@@ -154,7 +161,7 @@ def test_options_that_do_not_belong():
                    {"type": "striding4", "causal": True}, {"type": "linear", "causal": False}]:
         with pytest.raises(ValueError, match="channels and causal belong to"):
             SubsamplingConfig(**fields)
-    with pytest.raises(ValueError, match="type is 'vgg', expected one of conv2d2"):
+    with pytest.raises(ValueError, match="type is 'vgg', expected one of conv1d2"):
         SubsamplingConfig("vgg")
     with pytest.raises(ValueError, match="channels is 0, expected at least 1"):
         SubsamplingConfig("striding4", 0, True)

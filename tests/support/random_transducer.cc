@@ -1,5 +1,6 @@
 #include "tests/support/random_transducer.h"
 
+#include <optional>
 #include <random>
 #include <stdexcept>
 
@@ -38,8 +39,9 @@ TransducerConfig SmallTransducer(const std::string& predictor, int vocab_size,
   config.vocab_size = vocab_size;
   config.blank_id = predictor == "lstm1" ? vocab_size - 1 : 0;
   config.predictor = SmallPredictor(predictor);
-  config.joint = {11, true, predictor == "conv",
+  config.joint = {11, true, std::nullopt,
                   predictor == "lstm1" ? Activation::kRelu : Activation::kTanh};
+  if (predictor == "conv") config.joint.hidden = JointHiddenConfig{11, Activation::kIdentity};
   config.durations = durations;
   config.max_symbols = 3;
   return config;

@@ -16,7 +16,8 @@ std::vector<StageOutput> StageOutputs(const EncoderConfig& config, int64_t chunk
   const auto& stages = geometry.stages();
   std::vector<StageOutput> outputs(stages.size());
   int64_t width = config.input_dim;
-  for (size_t i = 0; i < stages.size(); ++i) outputs[i].width = width = stages[i].NumOutputs(width);
+  for (size_t i = 0; i < stages.size(); ++i)
+    outputs[i].width = width = geometry.NumBins(stages[i], width);
   int64_t height = chunk_size;
   for (size_t i = stages.size(); i-- > 0;) {
     outputs[i].height = height;
@@ -25,23 +26,24 @@ std::vector<StageOutput> StageOutputs(const EncoderConfig& config, int64_t chunk
   return outputs;
 }
 
-int64_t Channels(const EncoderConfig& config) {
-  if (config.subsampling.type == SubsamplingType::kLinear) return 1;
-  return config.subsampling.is_striding() ? config.subsampling.channels : config.model_dim;
-}
-
 void AddSubsampling(const EncoderConfig& config, int64_t chunk_size, int64_t num_streams,
                     std::vector<Matmul>* matmuls) {
   const SubsamplingGeometry geometry(config.subsampling);
   const std::vector<StageOutput> outputs = StageOutputs(config, chunk_size);
-  const int64_t channels = Channels(config);
-  for (size_t i = 1; i < outputs.size(); ++i) {
+  int64_t channels = geometry.bins_are_channels() ? config.input_dim : 1;
+  for (size_t i = 0; i < outputs.size(); ++i) {
     const auto [height, width] = outputs[i];
+    const SubsamplingStage& stage = geometry.stages()[i];
+    const int64_t inputs = channels;
+    channels = NumChannels(config.subsampling, i, config.model_dim);
+    if (inputs == 1) continue;
     if (config.subsampling.type == SubsamplingType::kDwStriding8) {
-      matmuls->push_back({kSubsamplingPart, num_streams * height * width, channels, channels});
+      matmuls->push_back({kSubsamplingPart, num_streams * height * width, inputs, channels});
+    } else if (geometry.bins_are_channels()) {
+      matmuls->push_back(
+          {kSubsamplingPart, num_streams * height, inputs * stage.kernel_size, channels});
     } else {
-      const SubsamplingStage& stage = geometry.stages()[i];
-      matmuls->push_back({kSubsamplingPart, num_streams, channels, channels, stage.kernel_size,
+      matmuls->push_back({kSubsamplingPart, num_streams, inputs, channels, stage.kernel_size,
                           stage.stride, height, width});
     }
   }
@@ -54,15 +56,17 @@ int64_t Operations(const Matmul& matmul) {
          matmul.kernel_size * matmul.kernel_size;
 }
 
-// Adds convolutions in which every channel is computed by itself.
+// Adds convolutions in which every channel is computed by itself, or that read one channel.
 void AddDepthwise(const EncoderConfig& config, int64_t chunk_size, PartCounts* operations) {
   const SubsamplingGeometry geometry(config.subsampling);
   const std::vector<StageOutput> outputs = StageOutputs(config, chunk_size);
   const bool all = config.subsampling.type == SubsamplingType::kDwStriding8;
-  for (size_t i = 0; i < (all ? outputs.size() : outputs.empty() ? 0 : 1); ++i) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (geometry.bins_are_channels() || (i > 0 && !all)) continue;
     const int64_t kernel_size = geometry.stages()[i].kernel_size;
-    (*operations)[kSubsamplingPart] +=
-        2 * outputs[i].height * outputs[i].width * Channels(config) * kernel_size * kernel_size;
+    (*operations)[kSubsamplingPart] += 2 * outputs[i].height * outputs[i].width *
+                                       NumChannels(config.subsampling, i, config.model_dim) *
+                                       kernel_size * kernel_size;
   }
   if (config.convolution) {
     (*operations)[kConvolutionPart] += int64_t{2} * config.num_layers * chunk_size *

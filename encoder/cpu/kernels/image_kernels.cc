@@ -170,16 +170,16 @@ HWY_INLINE void StoreWholePatch(const float* first, int64_t num_frames, int64_t 
 
 void Patches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
              const MatmulInput& y) {
-  const int64_t row_size = kernel.size * x.channels;
+  const int64_t row_size = kernel.bin_size * x.channels;
   Scratch scratch;
   auto* temporary = scratch.Take<float>(y.dim);
   for (int64_t t = 0; t < outputs.num_frames; ++t) {
     for (int64_t f = 0; f < outputs.bins; ++f) {
       const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
       const Taps frames = TapsWithin(corner.frame, kernel.size, x.num_frames);
-      const Taps bins = TapsWithin(corner.bin, kernel.size, x.bins);
+      const Taps bins = TapsWithin(corner.bin, kernel.bin_size, x.bins);
       const int64_t index = t * outputs.bins + f;
-      if (frames.is_whole(kernel.size) && bins.is_whole(kernel.size)) {
+      if (frames.is_whole(kernel.size) && bins.is_whole(kernel.bin_size)) {
         StoreWholePatch(x.values + (corner.frame * x.bins + corner.bin) * x.channels, kernel.size,
                         x.bins * x.channels, row_size, y, index);
         continue;
@@ -187,8 +187,8 @@ void Patches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outp
       float* row = RowToCompute(y, index, temporary);
       for (int64_t i = 0; i < kernel.size; ++i) {
         CopyPatchRow(x, corner.frame + i, corner,
-                     frames.holds(i) ? bins : Taps{kernel.size, kernel.size}, kernel.size,
-                     row + i * row_size);
+                     frames.holds(i) ? bins : Taps{kernel.bin_size, kernel.bin_size},
+                     kernel.bin_size, row + i * row_size);
       }
       StoreRow(row, y, index);
     }

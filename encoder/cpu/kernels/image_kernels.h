@@ -20,10 +20,11 @@ struct Image {
   int64_t channels;
 };
 
-// A square kernel over frames and bins alike: output frame t reads the input frames t * stride -
-// padding to t * stride - padding + size - 1, and output bins likewise.
+// A kernel over frames and bins: output frame t reads the input frames t * stride - padding to
+// t * stride - padding + size - 1, and output bins likewise, of bin_size.
 struct ImageKernel {
   int64_t size;
+  int64_t bin_size;
   int64_t stride;
   int64_t padding;
 };
@@ -41,13 +42,13 @@ void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOu
                         const float* weights, const float* bias, int64_t channels,
                         Activation activation, float* y);
 
-// A depthwise convolution without activation. y: one row of channels per output. weights:
-// (size * size, channels).
+// A depthwise convolution with a square kernel, without activation. y: one row of channels per
+// output. weights: (size * size, channels).
 void ConvolveDepthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                        const float* weights, const float* bias, const MatmulInput& y);
 
-// The inputs that each output reads, one row of (size, size, channels) per output. A convolution is
-// the matmul of these rows with its weights.
+// The inputs that each output reads, one row of (size, bin_size, channels) per output. A
+// convolution is the matmul of these rows with its weights.
 void GatherPatches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                    const MatmulInput& y);
 

@@ -91,8 +91,8 @@ TEST(PackerTest, ABackendKeepsIt) {
 // are those that the names are made of.
 TEST(PackerTest, NamesAreThoseOfTheTensors) {
   for (const SubsamplingType type :
-       {SubsamplingType::kConv2d4, SubsamplingType::kConv2d8, SubsamplingType::kLinear,
-        SubsamplingType::kStriding4, SubsamplingType::kDwStriding8}) {
+       {SubsamplingType::kConv1d2, SubsamplingType::kConv2d4, SubsamplingType::kConv2d8,
+        SubsamplingType::kLinear, SubsamplingType::kStriding4, SubsamplingType::kDwStriding8}) {
     const EncoderConfig config = WithSubsampling(type);
     RandomWeightSource weights(DataType::kFloat32, kPackedSeed);
     const auto recorder = std::make_shared<cpu::RecordingPacker>();

@@ -54,7 +54,7 @@ TEST(TransducerConfigTest, ReadsEveryField) {
   EXPECT_EQ(lstm.blank_id, 8);
   EXPECT_EQ(lstm.joint.dim, 12);
   EXPECT_TRUE(lstm.joint.input_linear);
-  EXPECT_FALSE(lstm.joint.hidden_linear);
+  EXPECT_FALSE(lstm.joint.hidden.has_value());
   EXPECT_EQ(lstm.joint.activation, Activation::kTanh);
   EXPECT_EQ(lstm.durations, (std::vector<int64_t>{0, 1, 4}));
   EXPECT_EQ(lstm.max_symbols, 10);
@@ -71,6 +71,28 @@ TEST(TransducerConfigTest, ReadsEveryField) {
       6);
   EXPECT_EQ(std::get<ConvPredictorConfig>(Parse(AllSections()[1]).predictor).groups, 3);
   EXPECT_EQ(std::get<EmbeddingPredictorConfig>(Parse(AllSections()[2]).predictor).num_heads, 4);
+}
+
+TEST(TransducerConfigTest, ReadsEveryLayerBeforeTheActivation) {
+  const json::json_pointer field("/joint/hidden_linear");
+  const JointConfig same = Parse(With(AllSections()[0], field, true)).joint;
+  EXPECT_EQ(same.hidden->dim, 12);
+  EXPECT_EQ(same.hidden->input_activation, Activation::kIdentity);
+  EXPECT_EQ(same.last_dim(), 12);
+  const json section = {{"dim", 5}, {"input_activation", "tanh"}};
+  const JointConfig other = Parse(With(AllSections()[0], field, section)).joint;
+  EXPECT_EQ(other.hidden->dim, 5);
+  EXPECT_EQ(other.hidden->input_activation, Activation::kTanh);
+  EXPECT_EQ(other.last_dim(), 5);
+  const auto message = [&](const json& value) {
+    return ErrorMessage<std::runtime_error>([&] { Parse(With(AllSections()[0], field, value)); });
+  };
+  EXPECT_TRUE(Contains(message(1), "transducer.joint.hidden_linear is 1, expected"));
+  EXPECT_TRUE(Contains(message({{"dim", 5}}), "joint.hidden_linear.input_activation is missing"));
+  EXPECT_TRUE(Contains(message({{"dim", 0}, {"input_activation", "tanh"}}),
+                       "joint.hidden_linear.dim is 0, expected"));
+  EXPECT_TRUE(Contains(message({{"dim", 5}, {"input_activation", "tanh"}, {"extra", 1}}),
+                       "extra is a field this version does not know"));
 }
 
 TEST(TransducerConfigTest, ReadsEveryActivation) {

@@ -93,8 +93,8 @@ TEST(MatmulsTest, EverySubsamplingHasItsMatmuls) {
   ModelConfig config = AishellConfig();
   config.encoder.subsampling.channels = 64;
   for (const auto type :
-       {SubsamplingType::kConv2d6, SubsamplingType::kConv2d8, SubsamplingType::kLinear,
-        SubsamplingType::kStriding4, SubsamplingType::kDwStriding8}) {
+       {SubsamplingType::kConv1d2, SubsamplingType::kConv2d6, SubsamplingType::kConv2d8,
+        SubsamplingType::kLinear, SubsamplingType::kStriding4, SubsamplingType::kDwStriding8}) {
     config.encoder.subsampling.type = type;
     const OperationCount count = OperationsPerChunk(config, MeasuredHead::kCtc, {16, 64});
     EXPECT_GT(count.dense(), 0);

@@ -20,7 +20,7 @@ from transducer_cases import source_of  # noqa: E402
 from models.convert.command import main as convert  # noqa: E402
 from models.reference.archive import read_archive  # noqa: E402
 from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
-from models.reference.transducer import JointConfig  # noqa: E402
+from models.reference.transducer import JointConfig, JointHiddenConfig  # noqa: E402
 
 NOISE = "--seconds=2"
 TOKENS = "transducer tokens: streams = whole under mask"
@@ -73,7 +73,9 @@ def assert_passes(model: pathlib.Path) -> None:
     {"transducer": RNNT, "ctc": None}, {"transducer": TDT, "ctc": None},
     {"attention_decoder": DECODER}, {"prompt": PROMPT},
     {"transducer": TDT, "attention_decoder": DECODER, "prompt": PROMPT},
-    {"transducer": dataclasses.replace(RNNT, joint=JointConfig(9, activation="sigmoid"))}],
+    {"transducer": dataclasses.replace(RNNT, joint=JointConfig(9, activation="sigmoid"))},
+    {"transducer": dataclasses.replace(
+        RNNT, joint=JointConfig(9, hidden_linear=JointHiddenConfig(4, "tanh")))}],
     ids=lambda heads: "-".join(heads))
 def test_random_heads(tmp_path, heads):
     write_model(tmp_path / "model.pt", **heads)
