@@ -75,6 +75,29 @@ TEST(MatmulsTest, WeightsAndCachesOfAWellKnownModel) {
   EXPECT_EQ(NumCachedValues(config.encoder, {16, 64}), 12 * 2 * 64 * 256);
 }
 
+TEST(MatmulsTest, OperationsOfIcefallsSubsampling) {
+  ModelConfig config = AishellConfig();
+  config.encoder.subsampling.type = SubsamplingType::kConv2d122;
+  const OperationCount count = OperationsPerChunk(config, MeasuredHead::kCtc, {16, 64});
+  // Stages of 67 x 80, 33 x 39 and 16 x 19 outputs with 8, 32 and 128 channels.
+  EXPECT_EQ(count.parts[kSubsamplingPart], 2 * (67 * 80 * 9 * 8 + 33 * 39 * (9 * 8) * 32 +
+                                                16 * 19 * (9 * 32) * 128 + 16 * (19 * 128) * 256));
+}
+
+TEST(MatmulsTest, OperationsOfWindowsThatMoveWithTheQuery) {
+  ModelConfig config = AishellConfig();
+  ChunkRpe position;
+  position.window = AttentionWindow{3, 2};
+  config.encoder.position = position;
+  // Of 8 queries: 3 + 4 + 5 + 6 + 6 + 6 + 5 + 4 keys, each with a position and a value.
+  EXPECT_EQ(OperationsPerChunk(config, MeasuredHead::kCtc, {8, 0}).attention,
+            2 * 12 * 3 * 39 * 256);
+  position.window = AttentionWindow{-1, -1};
+  config.encoder.position = position;
+  EXPECT_EQ(OperationsPerChunk(config, MeasuredHead::kCtc, {8, 0}).attention,
+            2 * 12 * 3 * 64 * 256);
+}
+
 TEST(MatmulsTest, LargeMatmulsGrowWithTheBatch) {
   const std::vector<Matmul> one = LargeMatmuls(AishellConfig(), MeasuredHead::kCtc, 16, 1);
   const std::vector<Matmul> eight = LargeMatmuls(AishellConfig(), MeasuredHead::kCtc, 16, 8);
@@ -94,7 +117,8 @@ TEST(MatmulsTest, EverySubsamplingHasItsMatmuls) {
   config.encoder.subsampling.channels = 64;
   for (const auto type :
        {SubsamplingType::kConv1d2, SubsamplingType::kConv2d6, SubsamplingType::kConv2d8,
-        SubsamplingType::kLinear, SubsamplingType::kStriding4, SubsamplingType::kDwStriding8}) {
+        SubsamplingType::kConv2d122, SubsamplingType::kLinear, SubsamplingType::kStriding4,
+        SubsamplingType::kDwStriding8}) {
     config.encoder.subsampling.type = type;
     const OperationCount count = OperationsPerChunk(config, MeasuredHead::kCtc, {16, 64});
     EXPECT_GT(count.dense(), 0);

@@ -194,10 +194,17 @@ def test_the_whole_benchmark(tmp_path):
                      page_section(page, "One stream on several threads"))
     if (BIN / "bench_operations").exists():  # where Google Benchmark is installed
         floors = page_section(page, "Distance from the floor")
-        for layers, precision, streams in itertools.product(
-                ("Conformer", "E-Branchformer"), ("float32", "bfloat16", "int8"), (1, 16)):
-            assert re.search(rf"^\| {layers} \| {precision} \| {streams}"
-                             r"( \| \S+ / \S+ \(.*?\)){7} \|$", floors, re.M)
+        for precision, streams in itertools.product(("float32", "bfloat16", "int8"), (1, 16)):
+            assert re.search(rf"^\| {precision} \| {streams}( \| \S+ / \S+ \(.*?\)){{7}} \|$",
+                             floors, re.M)
+        others = page_section(page, "Other layers")
+        for layers, precision in itertools.product(
+                ("E-Branchformer", "icefall's reworked Conformer", "rotary positions",
+                 "local attention"), ("float32", "int8")):
+            assert re.search(rf"^\| {layers} \| {precision}( \| \S+ / \S+ \(.*?\)){{6}}"
+                             r" \| \S+x \((reached|short)\) \|$", others, re.M)
+        for piece in ("basic_norm", "double_swish", "stateless_predictor", "stateless_joint"):
+            assert re.search(rf"^\| {piece} \|.*\((reached|short)\) \|$", others, re.M)
         assert re.search(r"^\| fbank \| [\d.]+ \|$", page_section(page, "Features"), re.M)
     if "avx2" in page_section(page, "Machine"):
         sets = page_section(page, "Other instruction sets")

@@ -111,17 +111,48 @@ def test_bulk_section():
                          "| Runnel | int8 | 8 | 150 | 7.50x |\n")
 
 
+def step_of(layers, precision, streams, **changes):
+    """A row of bench_operations whose parts take 3 ms and at least 1, at 10^9 per second."""
+    parts = ("subsampling", "feed_forward", "attention", "convolution", "ctc")
+    return {"name": f"{layers}/whole_step/cpu/{precision}/{streams}", "read_gb_per_second": 1,
+            "step_ms": 21, "attention_matmuls_ms": 1, "scores_operations": 5e5, "cache_bytes": 2e6,
+            **{f"{part}_operations": 1e6 for part in parts}, **{f"{part}_ms": 3 for part in parts},
+            **{f"{part}_weight_bytes": 5e5 for part in parts}, **changes}
+
+
+PEAKS = {"peak_gflops_per_core": {"float32": 1, "int8": 1}}
+
+
 def test_floors():
     """Set by operations, 10^9 per second, or by reading, 10^9 bytes per second."""
-    parts = ("subsampling", "feed_forward", "attention", "convolution", "ctc")
-    step = {"name": "whole_step/cpu/float32/1", "read_gb_per_second": 1, "step_ms": 20,
-            "attention_matmuls_ms": 1, "scores_operations": 5e5, "cache_bytes": 2e6,
-            **{f"{part}_operations": 1e6 for part in parts}, **{f"{part}_ms": 3 for part in parts},
-            **{f"{part}_weight_bytes": 5e5 for part in parts}}
-    text = write(operations.SECTIONS[0], [step], {"peak_gflops_per_core": {"float32": 1}})
+    text = write(operations.SECTIONS[0], [step_of("conformer", "float32", 1)], PEAKS)
     dense, scores = "3.000 / 1.000 (3.00x)", "2.000 / 2.000 (1.00x, memory)"
-    assert text.endswith(f"| Conformer | float32 | 1 | {dense} | {dense} | 1.000 / 1.000 (1.00x) | "
-                         f"{scores} | {dense} | {dense} | 20.000 / 7.000 (2.86x) |\n")
+    assert text.endswith(f"| float32 | 1 | {dense} | {dense} | 1.000 / 1.000 (1.00x) | "
+                         f"{scores} | {dense} | {dense} | 21.000 / 7.000 (3.00x) |\n")
+
+
+def test_other_layers():
+    """Multiples of the floor relative to the Conformer's, and pieces relative to others."""
+    def piece(name, us, operations_=0):
+        return {"name": f"piece/{name}", "items_per_second": 1e6 / us, "read_gb_per_second": 1,
+                "operations": operations_, "bytes": 100}
+    measured = {
+        "steps": [step_of(layers, "int8", 16, step_ms=ms) for layers, ms in (
+            ("conformer", 21), ("rotary", 24.5), ("local_attention", 28))],
+        "pieces": [piece("layer_norm", 1), piece("basic_norm", 0.5), piece("swish", 0.25),
+                   piece("double_swish", 0.5), piece("stateless_joint", 2, 1000)]}
+    results = {"One core": [{"precision": "int8", "streams": 16, "median_ms": 1.6}]}
+    text = operations.SECTIONS[1].write(measured, Page(FULL, results, PEAKS, None))
+    for layers, last in (("Conformer", "21.000 / 7.000 (3.00x) | -"),
+                         ("rotary positions", "24.500 / 7.000 (3.50x) | 1.17x (reached)"),
+                         ("local attention", "28.000 / 7.000 (4.00x) | 1.33x (short)")):
+        line, = (line for line in text.splitlines() if line.startswith(f"| {layers} | int8 | "))
+        assert line.endswith(f" | {last} |") and line.count("|") == 10
+    assert text.endswith("| layer_norm | 1.000 | 0.100 | 10.00x | - |\n"
+                         "| basic_norm | 0.500 | 0.100 | 5.00x | layer_norm: 0.50x (reached) |\n"
+                         "| swish | 0.250 | 0.100 | 2.50x | - |\n"
+                         "| double_swish | 0.500 | 0.100 | 5.00x | swish: 2.00x (short) |\n"
+                         "| stateless_joint | 2.000 | 1.000 | 2.00x | encoder: 0.02x (reached) |\n")
 
 
 def test_targets_of_the_speed_up():

@@ -1,39 +1,45 @@
-"""Results of bench_operations and bench_language_model: the parts of a step with their floors, the
-time of features and of searches."""
+"""Results of bench_operations and bench_language_model: the parts of a step with their floors, of
+the Conformer and of other layers, the time of features and of searches."""
 
 import re
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from tools.benchmark.pages.markdown import table
 from tools.benchmark.report.bench import Bench, Page, Row, Section
-from tools.benchmark.report.cells import row_of
+from tools.benchmark.report.cells import row_of, verdict
 from tools.benchmark.report.plan import CHUNK_SIZE
 
-_WHOLE_STEP = "whole_step/"  # in the names of operations that have counters for each part
-# The layers that such a name begins with.
-_LAYERS = {"whole_step": "Conformer", "e_branchformer": "E-Branchformer"}
+_FLOORS = "^conformer/"  # operations that have counters for each part
+_OTHER_LAYERS = ("^(conformer|e_branchformer|reworked_conformer|rotary)/.*/(float32|int8)/16$|"
+                 "^local_attention/.*/(float32|int8)/1$")
+_PIECES = "^piece/"
+_FEATURES = "^(feature_stream|fbank)$"
+_LAYERS = {"conformer": "Conformer", "e_branchformer": "E-Branchformer",
+           "reworked_conformer": "icefall's reworked Conformer", "rotary": "rotary positions",
+           "local_attention": "local attention"}
+_LAYERS_TARGET = 1.2  # multiple of the floor of a step, relative to the Conformer's
+# Pieces that stand in the place of another one, and how much more time they may take.
+_COUNTERPARTS = {"basic_norm": "layer_norm", "double_swish": "swish"}
+_COUNTERPART_TARGET = 1.25
+_HEAD_TARGET = 0.05  # of a piece of the transducer, relative to the encoder
 _SEARCHES = ("greedy search", "beam 8", "beam 8, with hotwords", "beam 8, with the model")
 
 
 def _measure_floors(bench: Bench) -> List[Row]:
-    return bench.operations(bench.plan.seconds, _WHOLE_STEP)
+    return bench.operations(bench.plan.seconds, _FLOORS)
 
 
 def _write_floors(steps: List[Row], page: Page) -> str:
-    peaks = page.machine["peak_gflops_per_core"]
-    names = [_name_of(step) for step in steps]
-    parts = [_parts(step, precision, int(streams), peaks)
-             for step, (_, precision, streams) in zip(steps, names)]
-    speeds = ", ".join(f"{layers} {precision} {streams}: {step['read_gb_per_second']:.1f}"
-                       for step, (layers, precision, streams) in zip(steps, names))
+    rows = [_parts(step, page) for step in steps]
+    speeds = ", ".join(f"{' '.join(_setting(step))}: {step['read_gb_per_second']:.1f}"
+                       for step in steps)
     return f"""```
-bench_operations --benchmark_filter={_WHOLE_STEP}
+bench_operations --benchmark_filter='{_FLOORS}'
 ```
 
-The time of each part of the model for one chunk of one stream, at the sizes of the AISHELL model
-and of WeNet's E-Branchformer (17 layers, kernels of 31 frames; its cgMLP and merging count as
-convolution), and the least time that it can take. Each cell has the milliseconds, the floor, and
-the time as a multiple of the floor.
+The time of each part of the model for one chunk of one stream, at the sizes of the AISHELL model,
+and the least time that it can take. Each cell has the milliseconds, the floor, and the time as a
+multiple of the floor.
 
 - **Milliseconds** are the median time of the modules of the part inside whole steps of all layers,
   with their norms and residual sums.
@@ -42,59 +48,136 @@ the time as a multiple of the floor.
   once for all streams, and the cached keys and values of each. Scores and context are float32 in
   every precision and use the peak of float32. The whole step has the sum of the floors.
 - **Speed of reading**: one thread reads as many bytes as the weights and caches of a step have,
-  over and over. The last cache may hold a part of them. In GB/s, by layers, precision and streams:
+  over and over. The last cache may hold a part of them. In GB/s, by precision and streams:
   {speeds}.
 - **Attention**: the projections have the time of their matmuls when the large matmuls of a step run
   alone. Scores and context have the rest of the attention modules: also norm, softmax, quantisation
   and caches.
 
-""" + table(["layers", "precision", "streams", *parts[0]],
-            [[*name, *part.values()] for name, part in zip(names, parts)])
+""" + table(["precision", "streams", *rows[0]],
+            [[*_setting(step), *(_cell(part) for part in parts.values())]
+             for step, parts in zip(steps, rows)])
 
 
-def _name_of(step: Row) -> Tuple[str, str, str]:
-    """Layers, precision and streams of a step."""
-    parts = step["name"].split("/")
-    return _LAYERS[parts[0]], parts[-2], parts[-1]
+def _setting(step: Row) -> Tuple[str, str]:
+    """Precision and streams of a step."""
+    precision, streams = step["name"].split("/")[-2:]
+    return precision, streams
 
 
-def _parts(step: Row, precision: str, streams: int, peaks: Dict[str, float]) -> Dict[str, str]:
-    """The cell of each part, from the counters of bench_operations; the last is of all of them."""
-    floors: List[float] = []
+class Floor(NamedTuple):
+    """Measured and least time."""
 
-    def cell(ms: float, operations: float, num_bytes: float, peak: float) -> str:
-        compute_ms, memory_ms = (operations / peak * 1e-6,
-                                 num_bytes / step["read_gb_per_second"] * 1e-6)
-        floors.append(max(compute_ms, memory_ms))
-        return _with_floor(ms, floors[-1], ", memory" if memory_ms > compute_ms else "")
+    ms: float
+    least_ms: float
+    memory: bool = False  # the least time is that of reading
 
-    def dense(name: str, ms: float) -> str:
-        return cell(ms, step[f"{name}_operations"], step[f"{name}_weight_bytes"] / streams,
-                    peaks[precision])
+    @property
+    def multiple(self) -> float:
+        return self.ms / self.least_ms
+
+
+def _floor(ms: float, row: Row, operations: float, num_bytes: float, peak: float) -> Floor:
+    compute_ms, memory_ms = operations / peak * 1e-6, num_bytes / row["read_gb_per_second"] * 1e-6
+    return Floor(ms, max(compute_ms, memory_ms), memory_ms > compute_ms)
+
+
+def _parts(step: Row, page: Page) -> Dict[str, Floor]:
+    """From the counters of bench_operations; the last is of all parts."""
+    peaks = page.machine["peak_gflops_per_core"]
+
+    def dense(name: str, ms: float) -> Floor:
+        return _floor(ms, step, step[f"{name}_operations"], step[f"{name}_weight_bytes"],
+                      peaks[_setting(step)[0]])
 
     projections_ms = step["attention_matmuls_ms"]
-    cells = {"subsampling": dense("subsampling", step["subsampling_ms"]),
+    parts = {"subsampling": dense("subsampling", step["subsampling_ms"]),
              "feed-forward": dense("feed_forward", step["feed_forward_ms"]),
              "attention projections": dense("attention", projections_ms),
-             "attention scores and context": cell(
-                 step["attention_ms"] - projections_ms, step["scores_operations"],
+             "attention scores and context": _floor(
+                 step["attention_ms"] - projections_ms, step, step["scores_operations"],
                  step["cache_bytes"], peaks["float32"]),
              "convolution": dense("convolution", step["convolution_ms"]),
              "ctc": dense("ctc", step["ctc_ms"])}
-    return {**cells, "whole step": _with_floor(step["step_ms"], sum(floors))}
+    return {**parts, "whole step": Floor(step["step_ms"],
+                                         sum(part.least_ms for part in parts.values()))}
 
 
-def _with_floor(ms: float, floor_ms: float, set_by: str = "") -> str:
-    return f"{ms:.3f} / {floor_ms:.3f} ({ms / floor_ms:.2f}x{set_by})"
+def _cell(floor: Floor) -> str:
+    return (f"{floor.ms:.3f} / {floor.least_ms:.3f} "
+            f"({floor.multiple:.2f}x{', memory' if floor.memory else ''})")
+
+
+def _measure_other_layers(bench: Bench) -> Dict[str, List[Row]]:
+    return {"steps": bench.operations(bench.plan.seconds, _OTHER_LAYERS),
+            "pieces": bench.operations(bench.plan.operation_seconds, _PIECES)}
+
+
+def _write_other_layers(measured: Dict[str, List[Row]], page: Page) -> str:
+    steps: Dict[Tuple[str, str], Dict[str, Floor]] = {}  # by layers and precision
+    for step in measured["steps"]:
+        steps[step["name"].split("/")[0], _setting(step)[0]] = _parts(step, page)
+
+    def relative(layers: str, precision: str, part: str) -> float:
+        return (steps[layers, precision][part].multiple
+                / steps["conformer", precision][part].multiple)
+
+    names = [name for name in next(iter(steps.values())) if name != "ctc"]
+    return f"""```
+bench_operations --benchmark_filter='{_OTHER_LAYERS}'
+bench_operations --benchmark_filter='{_PIECES}'
+```
+
+Time and floor as [above](#distance-from-the-floor), for 16 streams. The layers have the sizes of
+the Conformer, but for the E-Branchformer, which is WeNet's (17 layers, kernels of 31 frames; its
+cgMLP and merging count as convolution). Local attention is NeMo's: utterances of 1024 encoder
+frames, one at a time, in which a frame attends to 128 frames on both sides; the time is that of 16
+frames. Last column: the multiple of the whole step relative to the Conformer's. Target: at most
+{_LAYERS_TARGET}x.
+
+""" + table(["layers", "precision", *names, "relative to the Conformer"],
+            [[_LAYERS[layers], precision, *(_cell(parts[name]) for name in names),
+              "-" if layers == "conformer" else verdict(
+                  relative(layers, precision, "whole step"), _LAYERS_TARGET, at_most=True)]
+             for (layers, precision), parts in steps.items()]) + _write_pieces(
+                 measured["pieces"], page)
+
+
+def _write_pieces(rows: List[Row], page: Page) -> str:
+    us = {row["name"].split("/")[1]: 1e6 / row["items_per_second"] for row in rows}
+    encoder: Any = row_of(page.results["One core"], precision="int8", streams=page.plan.batch)
+    encoder_us = encoder["median_ms"] * 1000 / CHUNK_SIZE
+
+    def cells(name: str, row: Row) -> Tuple[str, ...]:
+        floor = _floor(us[name] / 1000, row, row["operations"], row["bytes"],
+                       page.machine["peak_gflops_per_core"]["int8"])
+        other = _COUNTERPARTS.get(name)
+        if other is not None:
+            judged = f"{other}: {verdict(us[name] / us[other], _COUNTERPART_TARGET, at_most=True)}"
+        elif row["operations"]:
+            judged = f"encoder: {verdict(us[name] / encoder_us, _HEAD_TARGET, at_most=True)}"
+        else:
+            judged = "-"
+        return (name, f"{us[name]:.3f}", f"{floor.least_ms * 1000:.3f}", f"{floor.multiple:.2f}x",
+                judged)
+
+    return f"""
+Small operations: a row of 512 float32 values in the first two caches, which is read and written; a
+token or a frame of one of 16 hypotheses of icefall's stateless transducer in int8 (512 values, 500
+tokens). The floor of the former is reading as many bytes. Targets: at most {_COUNTERPART_TARGET}x
+the operation that it replaces, or {_HEAD_TARGET}x the encoder's time of a frame.
+
+""" + table(["operation", "microseconds", "floor", "multiple", "relative to"],
+            [cells(name, row) for name, row in zip(us, rows)])
 
 
 def _measure_features(bench: Bench) -> List[Row]:
-    return bench.operations(bench.plan.operation_seconds, "-/")
+    return bench.operations(bench.plan.operation_seconds, _FEATURES)
 
 
 def _write_features(operations: List[Row], _: Page) -> str:
-    return """```
-bench_operations --benchmark_filter=-/
+    return f"""```
+bench_operations --benchmark_filter='{_FEATURES}'
 ```
 
 One feature frame of 80 bins on one thread: computed alone (`fbank`), and by a stream from packets
@@ -136,5 +219,6 @@ million n-grams. Target: beam 8 with the model takes at most a tenth of the enco
 
 
 SECTIONS = [Section("Distance from the floor", _measure_floors, _write_floors),
+            Section("Other layers", _measure_other_layers, _write_other_layers),
             Section("Features", _measure_features, _write_features),
             Section("Search", _measure_search, _write_search)]
