@@ -102,6 +102,7 @@ ModelArchive ReadForeign(const std::string& path, ZipFile* zip, const std::strin
   try {
     ModelArchive archive = ReadWenetExport(script, units_text);
     archive.path = path;
+    archive.units_name = units_file;
     return archive;
   } catch (const std::exception& error) {
     throw std::runtime_error(path + ": " + error.what());
@@ -136,6 +137,7 @@ ModelArchive ReadModelArchive(const std::string& path, const std::string& units_
   archive.path = path;
   archive.config_json = TextBeside(script, kConfigFile, path);
   archive.units_text = TextBeside(script, kUnitsFile, path);
+  archive.units_name = path + ": " + kUnitsFile;
   try {
     archive.tensors = script.Tensors();
   } catch (const std::exception& error) {

@@ -14,6 +14,7 @@ struct ModelArchive {
   std::string path;
   std::string config_json;                // runnel.json
   std::string units_text;                 // units.txt
+  std::string units_name;                 // of its file, for messages
   std::map<std::string, Tensor> tensors;  // parameters and buffers by qualified name
   std::string note;                       // of the weights, for a log; usually empty
 };

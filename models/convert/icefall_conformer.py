@@ -89,7 +89,7 @@ def read_model(folder: Folder, name: str, choices: Choices) -> Resolved:
     tokens, blank_id = _tokens(folder, icefall_heads.vocab_size(heads))
     for section in heads.values():
         section["blank_id"] = blank_id
-    _split_projections(weights)
+    _split_projections(weights, source)
     renamed = rename(weights, [*rules, *RULES], source)
     icefall_heads.complete(renamed, heads)
     if facts.reworked:
@@ -249,11 +249,14 @@ def _subsampling(weights: Dict[str, Tensor], facts: Facts, source: str, choices:
     return kind, bins
 
 
-def _split_projections(weights: Dict[str, Tensor]) -> None:
+def _split_projections(weights: Dict[str, Tensor], source: str) -> None:
     """in_proj holds the projections of queries, keys and values."""
     for name in [name for name in weights if ".self_attn.in_proj." in name]:
-        parts = weights.pop(name).chunk(3)
-        for letter, part in zip("qkv", parts):
+        tensor = weights.pop(name)
+        if tensor.dim() == 0 or tensor.size(0) % 3 != 0:
+            raise ConversionError(f"{source}: {name} has shape {tuple(tensor.shape)}, expected "
+                                  "three projections of the same size")
+        for letter, part in zip("qkv", tensor.chunk(3)):
             weights[name.replace("in_proj", f"linear_{letter}")] = part.clone()
 
 

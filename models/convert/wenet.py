@@ -8,6 +8,7 @@ relative positions has `pos_bias_u`. train.yaml decides the rest.
 
 import dataclasses
 import pathlib
+import zipfile
 from typing import Any, Dict, List, Optional, Tuple
 
 from torch import Tensor
@@ -89,6 +90,10 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     Raises:
         ConversionError: one line that names the file, option or parameter at fault.
     """
+    if zipfile.is_zipfile(path):
+        raise ConversionError(f"{path}: is a zip archive, expected an experiment folder; a "
+                              "TorchScript export is read without a conversion (--model=final.zip "
+                              "--units=units.txt)")
     if not path.is_dir():
         raise ConversionError(f"{path}: expected an experiment folder with train.yaml and final.pt")
     folder = Folder(path)

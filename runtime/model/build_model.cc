@@ -265,7 +265,7 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
         WindowFor(frame_extractor->geometry().shift_ms() * static_cast<double>(rate));
   }
   TokenTable tokens(file.archive.units_text, config.vocabulary.vocab_size,
-                    config.vocabulary.blank_id, path + ": units.txt", config.token_kinds);
+                    config.vocabulary.blank_id, file.archive.units_name, config.token_kinds);
   std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
   if (cpu_options) cpu_options->usual_distances = UsualDistances(config.streaming);
   if (!cpu_options && !file.matrices.empty()) {

@@ -98,6 +98,7 @@ class PackedFileReader {
     file.archive.path = path_;
     file.archive.config_json = Bytes(&index, "config");
     file.archive.units_text = Bytes(&index, "units");
+    file.archive.units_name = file.archive.path + ": units.txt";
     for (JsonSection& tensor : index.Sections("tensors")) {
       const std::string name = tensor.String("name");
       if (!file.archive.tensors.emplace(name, ReadTensor(&tensor)).second) {

@@ -67,7 +67,7 @@ ArrayValues SampleValues(const Object& samples) {
 // An integer from T's least to its greatest.
 template <typename T>
 T IntegerOf(const std::string& name, const Object& value, const char* expected) {
-  PyObject* const index = PyNumber_Index(value.get());
+  PyObject* const index = PyBool_Check(value.get()) ? nullptr : PyNumber_Index(value.get());
   if (index == nullptr) {
     PyErr_Clear();
     RaiseTypeError(name, value, expected);

@@ -219,9 +219,9 @@ void TokenTable::SetVocabularies(const std::vector<LanguageVocabulary>& vocabula
 void TokenTable::ReadNames(const std::string& units_text, const std::string& source) {
   const std::vector<std::string_view> lines = SplitLines(units_text);
   if (lines.size() != names_.size()) {
-    throw std::runtime_error(source + ": expected " + std::to_string(size()) +
-                             " tokens as vocab_size says, got " + std::to_string(lines.size()) +
-                             " lines");
+    throw std::runtime_error(source + ": has " + std::to_string(lines.size()) +
+                             " lines, expected the " + std::to_string(size()) +
+                             " tokens of the model (vocab_size)");
   }
   std::set<std::pair<std::string, std::optional<int>>> known;
   // There are as many lines as ids and no id occurs twice, so no id is missing.

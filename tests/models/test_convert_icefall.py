@@ -120,6 +120,16 @@ def test_second_transducer_is_left_out(suffix, tmp_path, capsys):
     assert "note: the second transducer (_giga or _datatang) is left out" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("shape", [(), (95, 32)])
+def test_projections_of_another_shape_are_refused(shape, tmp_path, capsys):
+    def change(weights: Weights) -> None:
+        name = next(name for name in weights if "self_attn.in_proj." in name)
+        weights[name] = torch.zeros(shape)
+    folder = copied("icefall_reworked_conformer_transducer", tmp_path / "a", change)
+    line = refusal(capsys, "icefall", folder, tmp_path / "m.pt", "--num_mel_bins=24")
+    assert f"has shape {shape}, expected three projections of the same size" in line
+
+
 def test_subsampling_by_two(tmp_path, capsys):
     """Of WSASR/conformer_ctc2: 80 bins leave 37, as 151 to 154 do with a subsampling by 4."""
     def change(weights: Weights) -> None:

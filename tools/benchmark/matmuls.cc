@@ -1,6 +1,8 @@
 #include "tools/benchmark/matmuls.h"
 
+#include <algorithm>
 #include <numeric>
+#include <variant>
 
 namespace runnel {
 namespace {
@@ -80,13 +82,30 @@ void AddDepthwise(const EncoderConfig& config, int64_t chunk_size, PartCounts* o
   }
 }
 
+// Pairs of the queries of a whole utterance with the keys of their windows.
+int64_t NumWindowPairs(const AttentionWindow& window, int64_t num_frames) {
+  int64_t pairs = 0;
+  for (int64_t frame = 0; frame < num_frames; ++frame) {
+    const int64_t after = num_frames - 1 - frame;
+    const int64_t left = window.left < 0 ? frame : std::min(frame, window.left);
+    const int64_t right = window.right < 0 ? after : std::min(after, window.right);
+    pairs += left + 1 + right;
+  }
+  return pairs;
+}
+
 // Scores of keys and positions, and context.
 int64_t AttentionOperations(const EncoderConfig& config, const StreamingSetting& setting) {
   const int64_t keys = setting.left_context + setting.chunk_size;
-  int64_t columns = 2 * keys;
-  if (std::holds_alternative<ChunkRpe>(config.position)) columns += keys + setting.chunk_size - 1;
-  if (std::holds_alternative<UnshiftedPosition>(config.position)) columns += keys;
-  return int64_t{2} * config.num_layers * setting.chunk_size * columns * config.model_dim;
+  int64_t products = 2 * setting.chunk_size * keys;  // of vectors of d values
+  if (const auto* shifted = std::get_if<ChunkRpe>(&config.position)) {
+    products += setting.chunk_size * (keys + setting.chunk_size - 1);
+    if (shifted->window) products = 3 * NumWindowPairs(*shifted->window, setting.chunk_size);
+  }
+  if (std::holds_alternative<UnshiftedPosition>(config.position)) {
+    products += setting.chunk_size * keys;
+  }
+  return int64_t{2} * config.num_layers * products * config.model_dim;
 }
 
 }  // namespace

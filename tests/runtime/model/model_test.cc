@@ -261,15 +261,15 @@ TEST_F(ModelTest, WrongUnits) {
   const auto with_units = [&](const std::string& units) {
     return ErrorAfter([&](ModelArchive* archive) { archive->units_text = units; });
   };
-  EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\n"), "units.txt: expected 7 tokens"));
-  EXPECT_TRUE(Contains(with_units(archive_.units_text + "f 7\n"), "units.txt: expected 7 tokens"));
+  EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\n"), "lines, expected the 7 tokens"));
+  EXPECT_TRUE(Contains(with_units(archive_.units_text + "f 7\n"), "lines, expected the 7 tokens"));
   EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\nf 5\n"),
                        "units.txt: line 7: expected every id once"));
   EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\na 6\n"),
                        "units.txt: line 7: expected every token once"));
   EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\n\xff 6\n"),
                        "units.txt: line 7: expected UTF-8"));
-  EXPECT_TRUE(Contains(with_units("\n"), "units.txt: expected 7 tokens"));
+  EXPECT_TRUE(Contains(with_units("\n"), "lines, expected the 7 tokens"));
 }
 
 }  // namespace

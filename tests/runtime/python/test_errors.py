@@ -57,6 +57,7 @@ def test_features(model, frames, kind):
 @pytest.mark.parametrize("options, kind, expected", [
     ({"chunk_sise": 16}, TypeError, "'chunk_sise' is not an option"),
     ({"chunk_size": "16"}, TypeError, "chunk_size is '16', expected an integer"),
+    ({"chunk_size": True}, TypeError, "chunk_size is True, expected an integer"),
     ({"chunk_size": 1.5}, TypeError, "chunk_size is 1.5, expected an integer"),
     ({"chunk_size": 2**70}, ValueError, f"chunk_size is {2**70}, expected -{2**63} to"),
     ({"chunk_size": 0}, ValueError, "chunk_size"),

@@ -251,10 +251,11 @@ TEST(TokenTableTest, WithoutBoundariesEveryTokenIsAWord) {
 
 TEST(TokenTableTest, ErrorsNameSourceLineAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("<blank> 0\na 1\n", 3),
-            "m.pt: units.txt: expected 3 tokens as vocab_size says, got 2 lines");
+            "m.pt: units.txt: has 2 lines, expected the 3 tokens of the model (vocab_size)");
   EXPECT_EQ(ErrorOf("<blank> 0\na 1\n", 1),
-            "m.pt: units.txt: expected 1 tokens as vocab_size says, got 2 lines");
-  EXPECT_EQ(ErrorOf("", 1), "m.pt: units.txt: expected 1 tokens as vocab_size says, got 0 lines");
+            "m.pt: units.txt: has 2 lines, expected the 1 tokens of the model (vocab_size)");
+  EXPECT_EQ(ErrorOf("", 1),
+            "m.pt: units.txt: has 0 lines, expected the 1 tokens of the model (vocab_size)");
   EXPECT_EQ(ErrorOf("<blank> 0\na 2\n", 2),
             "m.pt: units.txt: line 2: expected an id of 0 to 1, got 2");
   EXPECT_EQ(ErrorOf("<blank> 0\na -1\n", 2),

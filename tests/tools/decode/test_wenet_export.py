@@ -157,8 +157,21 @@ def test_units_of_an_archive_that_has_its_own(export):
 
 
 def test_units_that_do_not_fit(export, tmp_path):
-    (tmp_path / "units.txt").write_text("<blank> 0\na 1\n")
-    assert "units.txt" in refusal(*export)
+    units = tmp_path / "units.txt"
+    units.write_text("<blank> 0\na 1\n")
+    assert refusal(*export) == (f"dump_encoder: {units}: has 2 lines, expected the 12 tokens of "
+                                "the model (vocab_size)")
+    assert "units.txt: cannot be read" in refusal(export[0], "--units=no_such/units.txt")
+
+
+def test_the_converter_names_what_needs_no_conversion(export):
+    path = export[0].partition("=")[2]
+    done = subprocess.run([sys.executable, "models/convert.py", "wenet", path, "--output=m.pt"],
+                          cwd=ROOT, check=False, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == FAILURE
+    assert done.stderr == (f"convert.py: {path}: is a zip archive, expected an experiment folder; "
+                           "a TorchScript export is read without a conversion (--model=final.zip "
+                           "--units=units.txt)\n")
 
 
 def quantized(case: Dict[str, np.ndarray], scheme: torch.quantization.QConfig) -> torch.nn.Module:
