@@ -1,5 +1,6 @@
 """Options of another project's configuration: unknown ones are rejected."""
 
+import math
 from typing import Any, Dict, List, Optional, Tuple
 
 import yaml
@@ -97,6 +98,8 @@ class Settings:
         if expected in (bool, int, float, str) and type(value) is not expected:
             raise ConversionError(f"{self._where}.{name} is {shown(value)}, expected a value like "
                                   f"{default!r}")
+        if type(value) is float and not math.isfinite(value):
+            raise ConversionError(f"{self._where}.{name} is {value}, expected a finite number")
         return value
 
     def size(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> int:

@@ -31,20 +31,23 @@ def read_weights(file: BinaryIO, source: str) -> Dict[str, Tensor]:
 
 
 def _loaded(file: BinaryIO, source: str) -> Any:
+    entries = None
     if zipfile.is_zipfile(file):
         try:
-            names = zipfile.ZipFile(file).namelist()
+            entries = zipfile.ZipFile(file)
         except Exception as error:  # is_zipfile accepts a file with an end record only
             raise _damaged(source, error) from None
-        if any("/code/" in name for name in names):
+        if any("/code/" in name for name in entries.namelist()):
             raise ConversionError(f"{source}: is a TorchScript export, expected a checkpoint of "
                                   "weights (a state dict)")
     else:
         file.seek(0)
         if file.read(1) != b"\x80":  # the first byte of a pickle
             raise ConversionError(f"{source}: is not a PyTorch checkpoint")
-    file.seek(0)
     try:
+        if entries:
+            _check_sums(entries)
+        file.seek(0)
         return torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = str(error).split("\n")[0].split(" was not an allowed")[0]
@@ -52,6 +55,16 @@ def _loaded(file: BinaryIO, source: str) -> Any:
                               "the model's state_dict() alone") from None
     except Exception as error:  # a damaged file can fail in many ways
         raise _damaged(source, error) from None
+
+
+def _check_sums(entries: zipfile.ZipFile) -> None:
+    """Raises an error for an entry that is damaged, which PyTorch does not look for."""
+    for entry in entries.infolist():
+        if entry.CRC == 0:  # PyTorch can be told not to compute it
+            continue
+        with entries.open(entry) as content:
+            while content.read(1 << 20):
+                pass
 
 
 def _damaged(source: str, error: Exception) -> ConversionError:

@@ -46,6 +46,19 @@ def legacy_tar(payload: bytes) -> bytes:
     return stream.getvalue()
 
 
+def test_damaged_weights_are_refused(tmp_path, capsys):
+    """PyTorch reads them without a word."""
+    nemo = NemoFile("conformer_offline")
+    path = nemo.write(tmp_path / "m.nemo")
+    weight = next(value for name, value in nemo.weights.items() if name.endswith("linear1.weight"))
+    data, values = bytearray(path.read_bytes()), weight.numpy().tobytes()
+    assert data.count(values) == 1
+    data[data.index(values) + 2] ^= 1
+    path.write_bytes(data)
+    line = refusal(capsys, "nemo", path, tmp_path / "m.pt")
+    assert "model_weights.ckpt: cannot be read as a PyTorch checkpoint (BadZipFile: Bad CRC" in line
+
+
 def test_nothing_that_a_pickle_names_is_run(tmp_path, capsys):
     trap = tmp_path / "created"
     payload = pickle.dumps(Malicious(trap), protocol=2)
