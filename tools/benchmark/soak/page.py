@@ -20,7 +20,7 @@ _INTRODUCTION = """# Soak
 `make soak` runs servers, clients and a proxy on one machine and writes this page. The numbers hold
 for this machine only: {machine}. {quick}
 """
-_MIB = float(1 << 20)
+_MB = 1e6
 _STREAMS = "runnel_streams"
 _RSS = "process_resident_memory_bytes"
 
@@ -71,12 +71,12 @@ def _load(load: Report, plan: Plan) -> str:
          bool(in_time) and all(in_time)),
         ("no stream falls behind by 2 s", f"{report['behind']} fell behind", report["behind"] == 0),
         ("finals equal decode_wav's", f"{report['mismatched']} differ", report["mismatched"] == 0),
-        (f"memory per stream within {MEMORY_SHARE:.0%} of the formula, {formula / _MIB:.2f} MiB "
-         f"and {text / _MIB:.2f} MiB of text at the end",
-         f"{first / _MIB:.2f} MiB once all had started, {last / _MIB:.2f} MiB at the end",
+        (f"memory per stream within {MEMORY_SHARE:.0%} of the formula, {formula / _MB:.2f} MB "
+         f"and {text / _MB:.2f} MB of text at the end",
+         f"{first / _MB:.2f} MB once all had started, {last / _MB:.2f} MB at the end",
          abs(first / formula - 1) <= MEMORY_SHARE
          and abs(last / (formula + text) - 1) <= MEMORY_SHARE),
-        ("memory constant except for the text", f"grew by {(last - first) / _MIB:.2f} MiB",
+        ("memory constant except for the text", f"grew by {(last - first) / _MB:.2f} MB",
          last - first <= text + 0.05 * formula)]
     share = load["server_cpu_s"] / report["wall_s"]
     return ("## Many streams on a large model\n\n"
@@ -90,11 +90,11 @@ def _load(load: Report, plan: Plan) -> str:
 
 def _vanish(vanish: Report, plan: Plan) -> str:
     looks = vanish["looks"]
-    growth = (looks[-1]["rss"] - looks[0]["rss"]) / _MIB
+    growth = (looks[-1]["rss"] - looks[0]["rss"]) / _MB
     rows: List[Verdict] = [
         (f"{plan.vanish_one_by_one} one by one, {plan.vanish_at_once} at once: same memory",
-         f"{looks[0]['rss'] / _MIB:.1f} MiB before, {looks[1]['rss'] / _MIB:.1f} and "
-         f"{looks[-1]['rss'] / _MIB:.1f} MiB after", growth <= 5),
+         f"{looks[0]['rss'] / _MB:.1f} MB before, {looks[1]['rss'] / _MB:.1f} and "
+         f"{looks[-1]['rss'] / _MB:.1f} MB after", growth <= 5),
         ("same number of descriptors", f"{looks[0]['descriptors']:.0f} before, "
          f"{looks[-1]['descriptors']:.0f} after",
          looks[-1]["descriptors"] <= looks[0]["descriptors"]),
@@ -138,7 +138,7 @@ def _attack_row(kind: str, measured: Report) -> Tuple[str, ...]:
     return (kind, f"{right} of {load['started']}", _share(measured["recordings"]),
             _share(measured["snapshots"]), f"{load['latency_ms']['chunk']['p95']:.0f}",
             f"{measured['health_median_ms']:.1f}", f"{measured['health_worst_ms']:.0f}",
-            f"{measured['peak'] / 1e6:.0f}", f"{measured['later'] / 1e6:.0f}")
+            f"{measured['peak'] / _MB:.0f}", f"{measured['later'] / _MB:.0f}")
 
 
 def _attack_verdicts(attacks: Report) -> List[Verdict]:
@@ -163,8 +163,8 @@ def _attack_verdicts(attacks: Report) -> List[Verdict]:
             ("chunk p95", CHUNK_P95_MS, "ms", lambda m: m["load"]["latency_ms"]["chunk"]["p95"]),
             ("probe, median", HEALTH_MEDIAN_MS, "ms", lambda m: m["health_median_ms"]),
             ("probe, longest", HEALTH_WORST_MS, "ms", lambda m: m["health_worst_ms"]),
-            ("largest memory", PEAK_BYTES / 1e6, "MB", lambda m: m["peak"] / 1e6),
-            ("memory later", LATER_BYTES / 1e6, "MB", lambda m: m["later"] / 1e6)):
+            ("largest memory", PEAK_BYTES / _MB, "MB", lambda m: m["peak"] / _MB),
+            ("memory later", LATER_BYTES / _MB, "MB", lambda m: m["later"] / _MB)):
         worst, kind = max((value(measured), kind) for kind, measured in whole.items())
         rows.append((f"{name} at most {most:g} {unit}", f"{worst:.1f} {unit} ({kind})",
                      worst <= most and not ended))
@@ -196,8 +196,8 @@ def write_page(results: Dict[str, Any], plan: Plan, folder: pathlib.Path) -> pat
 
 def _memory(axes: Axes, load: Report) -> None:
     minutes = np.array([sample["time_s"] for sample in load["samples"]]) / 60
-    axes.plot(minutes, [sample[_RSS] / _MIB for sample in load["samples"]], "-",
-              color="#1f77b4", label="resident memory of the server (MiB)")
+    axes.plot(minutes, [sample[_RSS] / _MB for sample in load["samples"]], "-",
+              color="#1f77b4", label="resident memory of the server (MB)")
     axes.plot(minutes, [sample[_STREAMS] for sample in load["samples"]], "--",
               color="#7f7f7f", label="streams")
     axes.set_xlabel("minutes")
