@@ -118,8 +118,9 @@ def _section(kind: str, conf: Settings, vocabulary: Dict[str, int], model_dim: i
         **vocabulary,
         "num_heads": heads,
         "feed_forward_dim": conf.size("linear_units", 2048, "attention_decoder.feed_forward_dim"),
-        "left_layers": conf.size("num_blocks", 6, "attention_decoder.left_layers"),
-        "right_layers": conf.take("r_num_blocks", 0) if kind == "bitransformer" else 0,
+        "left_layers": conf.layers("num_blocks", 6, "attention_decoder.left_layers"),
+        "right_layers": (conf.layers("r_num_blocks", 0, least=0) if kind == "bitransformer"
+                         else 0),
         "norm_first": conf.take("normalize_before", True),
         "activation": conf.choice("activation_type", "relu",
                                   {name: name for name in ("relu", "swish", "gelu")}),

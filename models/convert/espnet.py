@@ -247,7 +247,7 @@ def _encoder(config: Settings, assumed: Dict[str, str], eps: float) -> Dict[str,
     encoder = {
         "type": "conformer",
         "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
-        "num_layers": conf.size("num_blocks", 6, "encoder.num_layers"),
+        "num_layers": conf.layers("num_blocks", 6, "encoder.num_layers"),
         "num_heads": conf.size("attention_heads", 4, "encoder.num_heads"),
         "feed_forward_dim": conf.size("linear_units", 2048, "encoder.feed_forward_dim"),
         "subsampling": {"type": conf.choice("input_layer", "conv2d", _SUBSAMPLING,
@@ -285,7 +285,7 @@ def _branchformer(conf: Settings, enhanced: bool, eps: float) -> Dict[str, Any]:
     encoder = {
         "type": "branchformer",
         "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
-        "num_layers": conf.size("num_blocks", 12, "encoder.num_layers"),
+        "num_layers": conf.layers("num_blocks", 12, "encoder.num_layers"),
         "num_heads": conf.size("attention_heads", 4, "encoder.num_heads"),
         "feed_forward_dim": feed_forward_dim,
         "subsampling": {"type": conf.choice("input_layer", "conv2d", _SUBSAMPLING,

@@ -25,7 +25,7 @@ def statistics_file(config: Settings) -> Optional[str]:
     if kind == "utterance_mvn":
         conf.require("norm_means", True)
     conf.ignore("norm_means", "norm_vars", "eps")  # read by normalization
-    return conf.take("stats_file", None)
+    return conf.file("stats_file")
 
 
 def normalization(config: Settings, file: Optional[str], folder: Folder, renamed: Renamed

@@ -36,7 +36,7 @@ def transducer_section(config: Settings, vocab_size: int) -> Dict[str, Any]:
     return {"vocab_size": vocab_size, "blank_id": 0,
             "predictor": lstm_predictor(
                 hidden_dim, hidden_dim,
-                conf.size("num_layers", 1, "transducer.predictor.num_layers"), None),
+                conf.layers("num_layers", 1, "transducer.predictor.num_layers"), None),
             "joint": {"dim": joint.size("joint_space_size", 256, "transducer.joint.dim"),
                       "input_linear": True, "hidden_linear": False,
                       "activation": joint.choice("joint_activation_type", "tanh", _ACTIVATIONS,

@@ -179,7 +179,7 @@ def _encoder(conf: Settings, assumed: Dict[str, str], eps: float
         "type": "conformer",
         "input_dim": conf.size("feat_in"),
         "model_dim": dim,
-        "num_layers": conf.size("n_layers"),
+        "num_layers": conf.layers("n_layers"),
         "num_heads": heads,
         "feed_forward_dim": dim * conf.size("ff_expansion_factor", 4, "encoder.feed_forward_dim"),
         "subsampling": _subsampling(conf, dim),

@@ -89,7 +89,7 @@ def _lstm(decoder: Settings) -> Dict[str, Any]:
     decoder.require("blank_as_pad", True)
     decoder.ignore("random_state_sampling", "num_classes", "vocab_size", "vocabulary")
     prednet = decoder.section("prednet")
-    hidden, layers = prednet.size("pred_hidden"), prednet.size("pred_rnn_layers")
+    hidden, layers = prednet.size("pred_hidden"), prednet.layers("pred_rnn_layers")
     prednet.require("rnn_hidden_size", -1, hidden)
     prednet.ignore("t_max", "dropout", "forget_gate_bias", "weights_init_scale",
                    "hidden_hidden_bias_scale")

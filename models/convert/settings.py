@@ -8,6 +8,7 @@ import yaml
 from models.convert.errors import ConversionError
 
 _REQUIRED = object()
+_MOST_SIZE, _MOST_LAYERS = 1 << 20, 1024  # in a model file
 
 
 def read_yaml(data: bytes, source: str) -> Dict[str, Any]:
@@ -103,11 +104,27 @@ class Settings:
         return value
 
     def size(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> int:
-        """A positive integer."""
+        """A positive integer that a model file may have."""
+        return self._integer(name, default, field, 1, _MOST_SIZE)
+
+    def layers(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None,
+               least: int = 1) -> int:
+        """A number of layers."""
+        return self._integer(name, default, field, least, _MOST_LAYERS)
+
+    def _integer(self, name: str, default: Any, field: Optional[str], least: int, most: int) -> int:
         value = self.take(name, default, field)
-        if type(value) is not int or value < 1:
-            raise ConversionError(f"{self._where}.{name} is {shown(value)}, expected a positive "
-                                  "integer")
+        if type(value) is not int or not least <= value <= most:
+            raise ConversionError(f"{self._where}.{name} is {shown(value)}, expected an integer "
+                                  f"from {least} to {most}")
+        return value
+
+    def file(self, name: str) -> Optional[str]:
+        """The name of a file, None if the option is absent or null."""
+        value = self.take(name, None)
+        if value is not None and not isinstance(value, str):
+            raise ConversionError(f"{self._where}.{name} is {shown(value)}, expected the name of a "
+                                  "file")
         return value
 
     def choice(self, name: str, default: Any, choices: Dict[str, Any],

@@ -233,7 +233,7 @@ def _encoder(config: Settings) -> Tuple[Dict[str, Any], Tuple[str, str], Optiona
     encoder = {
         "type": "conformer",
         "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
-        "num_layers": conf.size("num_blocks", 6, "encoder.num_layers"),
+        "num_layers": conf.layers("num_blocks", 6, "encoder.num_layers"),
         "num_heads": conf.size("attention_heads", 4, "encoder.num_heads"),
         "feed_forward_dim": conf.size("linear_units", 2048, "encoder.feed_forward_dim"),
         "subsampling": subsampling,
@@ -273,7 +273,7 @@ def _branchformer(conf: Settings, enhanced: bool
     encoder = {
         "type": "branchformer",
         "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
-        "num_layers": conf.size("num_blocks", 12, "encoder.num_layers"),
+        "num_layers": conf.layers("num_blocks", 12, "encoder.num_layers"),
         "num_heads": conf.size("attention_heads", 4, "encoder.num_heads"),
         "feed_forward_dim": feed_forward_dim,
         "subsampling": dict(conf.choice("input_layer", "conv2d", _SUBSAMPLING,
@@ -373,7 +373,7 @@ def _units(config: Settings, folder: Folder) -> Tuple[List[str], int]:
     tokenizer = config.section("tokenizer_conf")
     tokenizer.ignore(*_OF_TEXTS)
     config.choice("tokenizer", "char", {"char": None, "bpe": None})
-    found = folder.find(tokenizer.take("symbol_table_path", None), "units.txt", "words.txt",
+    found = folder.find(tokenizer.file("symbol_table_path"), "units.txt", "words.txt",
                         "lang_char.txt", "dict.txt")
     if found is None:
         raise ConversionError(f"{folder.where('units.txt')}: no such file (the symbols)")

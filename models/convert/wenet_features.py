@@ -66,7 +66,7 @@ def read_statistics(config: Settings) -> Statistics:
     if kind not in (None, "none", "global_cmvn"):
         raise ConversionError(f"train.yaml.cmvn is {kind!r}, which is not supported; supported: "
                               "global_cmvn, null")
-    outer, inner = config.take("cmvn_file", None), conf.take("cmvn_file", None)
+    outer, inner = config.file("cmvn_file"), conf.file("cmvn_file")
     is_json = config.take("is_json_cmvn", True) and conf.take("is_json_cmvn", True)
     conf.ignore("is_json_cmvn")
     return Statistics(kind, outer or inner, is_json)

@@ -48,7 +48,7 @@ def _lstm(conf: Settings) -> Dict[str, Any]:
     conf.choice("rnn_type", "lstm", {"lstm": None})
     conf.ignore("bias")
     return lstm_predictor(conf.size("embed_size"), conf.size("hidden_size"),
-                          conf.size("num_layers"), conf.size("output_size"))
+                          conf.layers("num_layers"), conf.size("output_size"))
 
 
 def _history(conf: Settings, activation: str) -> Dict[str, Any]:
