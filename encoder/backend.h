@@ -43,7 +43,8 @@ class ResidualModule {
   virtual ~ResidualModule() = default;
 
   // y = y + module(norm(x)), or y + module(x) for a module made without a norm. x and y: rows of
-  // all segments, perhaps the same ones. Advances the state of each segment.
+  // all segments, perhaps the same ones. Of a convolution with a stride, y has the rows of
+  // Strided(segments, stride) (strides.h). Advances the state of each segment.
   virtual void Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const = 0;
 
   // Prepares the module's part of the state of a new stream, whose rings are empty and of the

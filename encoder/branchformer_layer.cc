@@ -21,7 +21,9 @@ BranchformerLayer::BranchformerLayer(const EncoderBackend& backend,
   }
 }
 
-void BranchformerLayer::Forward(const std::vector<Segment>& segments, Rows x) const {
+void BranchformerLayer::Forward(LayerFrames* frames) const {
+  const std::vector<Segment>& segments = frames->segments;
+  const Rows x = frames->rows.rows();
   if (feed_forward_macaron_) feed_forward_macaron_->Add(segments, x, x);
   Matrix attended = ZeroRows(data_type_, model_dim_, x.count);
   attention_->Add(segments, x, attended.rows());

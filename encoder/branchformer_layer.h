@@ -23,7 +23,7 @@ class BranchformerLayer final : public EncoderLayer {
   BranchformerLayer(const EncoderBackend& backend, const BranchformerLayerWeights& weights,
                     int index);
 
-  void Forward(const std::vector<Segment>& segments, Rows x) const override;
+  void Forward(LayerFrames* frames) const override;
   LayerState InitialState() const override;
 
  private:

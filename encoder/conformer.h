@@ -3,6 +3,8 @@
 #ifndef RUNNEL_ENCODER_CONFORMER_H_
 #define RUNNEL_ENCODER_CONFORMER_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 #include "encoder/encoder_layer.h"
 #include "encoder/layer_state.h"
 #include "encoder/rows.h"
+#include "encoder/subsampling_geometry.h"
 
 namespace runnel {
 
@@ -34,6 +37,10 @@ class Conformer {
   // Per layer, the state of a stream that has no frame yet.
   std::vector<LayerState> InitialStates() const;
 
+  // The most frames that the ring of a layer's keys holds for `num_frames` encoder frames of a
+  // stream.
+  int64_t NumKeys(size_t layer, int64_t num_frames) const;
+
   // A segment, and the states of its stream, one per layer.
   struct Input {
     Segment segment;
@@ -45,13 +52,24 @@ class Conformer {
   Matrix Forward(const std::vector<Input>& inputs, const LayerObserver& observer) const;
 
  private:
+  // The segments of a step, in frames of the subsampling.
+  std::vector<Segment> SubsampledSegments(const std::vector<Input>& inputs) const;
+
+  // Of a layer: its frames per encoder frame, and those that its attention joins to one.
+  struct LayerRate {
+    int64_t frames_per_encoder_frame;
+    int64_t group_size;
+  };
+
   DataType data_type_;
   int64_t model_dim_;
   double input_scale_;
+  SubsamplingGeometry geometry_;  // of the subsampling alone
   std::unique_ptr<const SubsamplingModule> subsampling_;
   std::unique_ptr<const InputPositionModule> input_positions_;  // null where there is none
   std::unique_ptr<const ResidualModule> speaker_kernel_;        // null where there is none
   std::vector<std::unique_ptr<const EncoderLayer>> layers_;
+  std::vector<LayerRate> rates_;                  // of each layer
   std::unique_ptr<const NormModule> after_norm_;  // null where there is none
 };
 

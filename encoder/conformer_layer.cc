@@ -1,6 +1,9 @@
 #include "encoder/conformer_layer.h"
 
+#include <utility>
+
 #include "encoder/encoder_weights.h"
+#include "encoder/strides.h"
 
 namespace runnel {
 
@@ -22,6 +25,7 @@ ConformerLayer::ConformerLayer(const EncoderBackend& backend, const ConformerLay
     return backend.MakeAttention(index, weights.attention, norm);
   });
   if (weights.convolution) {
+    stride_ = weights.convolution->stride;
     convolution_ = step(weights.norm_convolution, [&](const LayerNormWeights* norm) {
       return backend.MakeConvolution(*weights.convolution, norm);
     });
@@ -33,17 +37,29 @@ ConformerLayer::ConformerLayer(const EncoderBackend& backend, const ConformerLay
   if (weights.basic_norm) norm_final_ = backend.MakeBasicNorm(*weights.basic_norm);
 }
 
-void ConformerLayer::Forward(const std::vector<Segment>& segments, Rows x) const {
-  if (feed_forward_macaron_) Add(*feed_forward_macaron_, segments, x);
-  Add(attention_, segments, x);
-  if (convolution_) Add(*convolution_, segments, x);
-  Add(feed_forward_, segments, x);
-  if (norm_final_) norm_final_->Normalize(x);
+void ConformerLayer::Forward(LayerFrames* frames) const {
+  if (feed_forward_macaron_) Add(*feed_forward_macaron_, frames);
+  Add(attention_, frames);
+  if (convolution_) Convolve(frames);
+  Add(feed_forward_, frames);
+  if (norm_final_) norm_final_->Normalize(frames->rows.rows());
 }
 
-void ConformerLayer::Add(const Step& step, const std::vector<Segment>& segments, Rows x) {
-  step.module->Add(segments, x, x);
+void ConformerLayer::Add(const Step& step, LayerFrames* frames) {
+  const Rows x = frames->rows.rows();
+  step.module->Add(frames->segments, x, x);
   if (step.norm_after) step.norm_after->Normalize(x);
+}
+
+void ConformerLayer::Convolve(LayerFrames* frames) const {
+  if (stride_ == 1) return Add(*convolution_, frames);
+  std::vector<Segment> segments = Strided(frames->segments, stride_);
+  const Segment& last = segments.back();
+  Matrix rows(data_type_, model_dim_, last.first_row + last.num_rows());
+  MeanOfGroups(frames->segments, stride_, frames->rows.rows(), rows.rows());
+  convolution_->module->Add(frames->segments, frames->rows.rows(), rows.rows());
+  if (convolution_->norm_after) convolution_->norm_after->Normalize(rows.rows());
+  *frames = {std::move(segments), std::move(rows)};
 }
 
 LayerState ConformerLayer::InitialState() const {

@@ -65,7 +65,8 @@ int64_t EncoderState::num_bytes() const {
 Encoder::Encoder(const EncoderConfig& config, Weights* weights, const EncoderBackend& backend)
     : config_(config),
       normalizer_(config, weights),
-      geometry_(config.subsampling),
+      geometry_(config.Geometry()),
+      chunk_multiple_(config.ChunkMultiple()),
       conformer_(config, weights, backend),
       runner_(backend.MakeStepRunner()) {}
 
@@ -119,7 +120,18 @@ void Encoder::CheckSegments(const std::vector<EncoderSegment>& segments) const {
       throw std::invalid_argument(
           std::string("this model needs the whole utterance in one chunk: ") + reason);
     }
+    if (is_window || is_whole) continue;
+    CheckMultiple("left_context", segment.left_context);
+    if (!segment.chunk.last) {
+      CheckMultiple("chunk_size", NumComplete(*segment.state, segment.chunk.num_frames));
+    }
   }
+}
+
+void Encoder::CheckMultiple(const char* name, int64_t value) const {
+  if (value == -1 || value % chunk_multiple_ == 0) return;
+  throw std::invalid_argument(
+      Differ(name, value, "a multiple of " + std::to_string(chunk_multiple_)));
 }
 
 void Encoder::AddFrames(EncoderState* state, const float* features, int64_t num_frames) const {
@@ -218,12 +230,14 @@ std::string Encoder::LayersInconsistency(const EncoderState& state, int64_t left
   const bool unlimited = left_context < 0;
   const int64_t most_keys = state.offset - state.context_begin;
   const int64_t num_keys = unlimited ? most_keys : std::min(most_keys, left_context);
+  // With strides, an encoder frame at the end may stand for fewer frames of a layer.
+  const bool may_be_fewer = state.ended && (unlimited || !config_.strides.empty());
   const std::vector<LayerState> initial = conformer_.InitialStates();
   for (size_t i = 0; i < state.layers.size(); ++i) {
     const LayerState& layer = state.layers[i];
-    const bool may_be_fewer = unlimited && state.ended;
-    if (layer.keys.size() > num_keys || (layer.keys.size() < num_keys && !may_be_fewer)) {
-      return Differ("number of keys", layer.keys.size(), num_keys);
+    const int64_t expected = conformer_.NumKeys(i, num_keys);
+    if (layer.keys.size() > expected || (layer.keys.size() < expected && !may_be_fewer)) {
+      return Differ("number of keys", layer.keys.size(), expected);
     }
     if (layer.values.size() != layer.keys.size()) {
       return Differ("number of values", layer.values.size(), layer.keys.size());
@@ -334,6 +348,10 @@ Matrix Encoder::ForwardUnderMask(const float* features, int64_t num_frames, int6
   if (!whole && config_.NeedsWholeUtterance() != nullptr) {
     throw std::invalid_argument("this model needs the whole utterance in one chunk: " +
                                 std::string(config_.NeedsWholeUtterance()));
+  }
+  if (!whole) {
+    CheckMultiple("chunk_size", chunk_size);
+    CheckMultiple("left_context", left_context);
   }
   EncoderState state = StateAfter(features, num_frames, chunk_size);
   std::optional<Segment> segment = Prepare({&state, nullptr, {0, true}, left_context});

@@ -152,11 +152,14 @@ class Encoder {
   const EncoderConfig& config() const { return config_; }
   // Of all rows: kFloat32 or kFloat64.
   DataType data_type() const { return conformer_.data_type(); }
-  // Rate, overlap and right context in feature frames; encoder frames of a recording.
+  // Rate, overlap and right context in feature frames; encoder frames of a recording. With the
+  // strides of the layers.
   const SubsamplingGeometry& subsampling() const { return geometry_; }
 
  private:
   void CheckSegments(const std::vector<EncoderSegment>& segments) const;
+  // Throws std::invalid_argument unless the groups of the layers' attention divide the value.
+  void CheckMultiple(const char* name, int64_t value) const;
 
   // The end of the encoder frames that the state's feature frames complete.
   int64_t CompleteFrames(const EncoderState& state) const;
@@ -196,6 +199,7 @@ class Encoder {
   EncoderConfig config_;
   FeatureNormalizer normalizer_;
   SubsamplingGeometry geometry_;
+  int64_t chunk_multiple_;
   Conformer conformer_;
   std::unique_ptr<const StepRunner> runner_;
 };

@@ -1,5 +1,7 @@
 #include "encoder/encoder_config.h"
 
+#include <cstddef>
+#include <numeric>
 #include <string>
 #include <variant>
 
@@ -11,6 +13,7 @@ namespace {
 // Far above any model, low enough that the product of two sizes stays within 64 bits.
 constexpr int64_t kMaxSize = 1 << 20;
 constexpr int64_t kMaxKernelSize = 4096;  // encoder frames
+constexpr int64_t kMaxStride = 64;        // encoder frames
 
 void ParseNormalization(JsonSection section, EncoderConfig* config) {
   struct Kind {
@@ -38,6 +41,7 @@ SubsamplingConfig ParseSubsampling(JsonSection section) {
   SubsamplingConfig config;
   config.type =
       section.Choice<SubsamplingType>("type", {{"conv1d2", SubsamplingType::kConv1d2},
+                                               {"conv2d_2", SubsamplingType::kConv2dOnce2},
                                                {"conv2d2", SubsamplingType::kConv2d2},
                                                {"conv2d4", SubsamplingType::kConv2d4},
                                                {"conv2d6", SubsamplingType::kConv2d6},
@@ -116,6 +120,28 @@ BranchesConfig ParseBranches(JsonSection section) {
   return config;
 }
 
+void ParseStrides(JsonSection* section, EncoderConfig* config) {
+  if (!config->convolution) section->Fail("convolution", "an object, which has the strides");
+  config->strides = section->Integers("strides", 1, kMaxStride);
+  if (config->strides.size() != static_cast<size_t>(config->num_layers)) {
+    section->Fail("strides", "one for each of num_layers " + std::to_string(config->num_layers));
+  }
+  config->strides_divide_kernels = section->Bool("strides_divide_kernels");
+  int64_t product = 1;
+  for (const int64_t stride : config->strides) product *= stride;
+  if (product > kMaxStride) {
+    section->Fail("strides", "a product of at most " + std::to_string(kMaxStride));
+  }
+  if (config->kernel_size(config->num_layers - 1) < 1) {
+    section->Fail("strides_divide_kernels", "kernels that are left of at least one frame");
+  }
+  if (!std::holds_alternative<NoPosition>(config->position) &&
+      !std::holds_alternative<UnshiftedPosition>(config->position) &&
+      !std::holds_alternative<GroupedUnshifted>(config->position)) {
+    section->Fail("position", "the scheme none, unshifted or grouped_unshifted, as strides need");
+  }
+}
+
 // The layers of a Conformer of any type, or of a Transformer.
 void ParseConformer(JsonSection* section, EncoderConfig* config) {
   const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
@@ -125,6 +151,7 @@ void ParseConformer(JsonSection* section, EncoderConfig* config) {
   if (!section->IsNull("convolution")) {
     config->convolution = ParseConvolution(section->Section("convolution"));
   }
+  if (config->type == EncoderType::kEfficientConformer) ParseStrides(section, config);
   if (config->type == EncoderType::kReworkedConformer) {
     config->feed_forward.half_steps = false;
   } else {
@@ -171,6 +198,37 @@ Activation ParseActivation(JsonSection* section) {
                                                     {"double_swish", Activation::kDoubleSwish}});
 }
 
+int64_t EncoderConfig::stride(int layer) const {
+  return strides.empty() ? 1 : strides[static_cast<size_t>(layer)];
+}
+
+int64_t EncoderConfig::kernel_size(int layer) const {
+  int64_t size = convolution ? convolution->kernel_size : 0;
+  if (!strides_divide_kernels) return size;
+  for (int before = 0; before < layer; ++before) size /= stride(before);
+  return size;
+}
+
+int64_t EncoderConfig::group_size(int layer) const {
+  const auto* grouped = std::get_if<GroupedUnshifted>(&position);
+  return grouped == nullptr ? 1 : grouped->group_sizes[static_cast<size_t>(layer)];
+}
+
+int64_t EncoderConfig::frames_per_encoder_frame(int layer) const {
+  int64_t frames = 1;
+  for (int after = layer; after < num_layers; ++after) frames *= stride(after);
+  return frames;
+}
+
+int64_t EncoderConfig::ChunkMultiple() const {
+  int64_t multiple = 1;
+  for (int layer = 0; layer < num_layers; ++layer) {
+    const int64_t group = group_size(layer);
+    multiple = std::lcm(multiple, group / std::gcd(group, frames_per_encoder_frame(layer)));
+  }
+  return multiple;
+}
+
 const ConvolutionType* EncoderConfig::convolution_type() const {
   if (convolution) return &convolution->type;
   return branches ? &branches->type : nullptr;
@@ -196,6 +254,7 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
       "type", {{"conformer", EncoderType::kConformer},
                {"multitalker_conformer", EncoderType::kMultitalkerConformer},
                {"reworked_conformer", EncoderType::kReworkedConformer},
+               {"efficient_conformer", EncoderType::kEfficientConformer},
                {"branchformer", EncoderType::kBranchformer}});
   config.input_dim = static_cast<int>(section->Integer("input_dim", 1, kMaxSize));
   config.model_dim = static_cast<int>(section->Integer("model_dim", 2, kMaxSize));
@@ -210,6 +269,10 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
 
   JsonSection position = section->Section("position");
   config.position = ParsePosition(&position);
+  const auto* grouped = std::get_if<GroupedUnshifted>(&config.position);
+  if (grouped != nullptr && grouped->group_sizes.size() != static_cast<size_t>(config.num_layers)) {
+    position.Fail("group_sizes", "one for each of num_layers " + std::to_string(config.num_layers));
+  }
   JsonSection attention_bias = section->Section("attention_bias");
   config.attention_bias = ParseAttentionBias(&attention_bias);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "encoder/activation.h"
 #include "encoder/position_config.h"
@@ -22,7 +23,8 @@ enum class EncoderType {
   // icefall's: modules have no norms. BasicNorm ends each layer. Feed-forward modules are added
   // whole.
   kReworkedConformer,
-  kBranchformer,  // or an E-Branchformer
+  kEfficientConformer,  // some layers have a stride, and attend in groups of frames
+  kBranchformer,        // or an E-Branchformer
 };
 
 // How feature frames are normalised before the subsampling.
@@ -126,6 +128,9 @@ struct EncoderConfig {
   FeedForwardConfig feed_forward;
   std::optional<ConvolutionConfig> convolution = ConvolutionConfig();  // none: a Transformer
   std::optional<BranchesConfig> branches;  // of kBranchformer, which has no `convolution`
+  // Of kEfficientConformer: each layer's stride, that of its depthwise convolution. Empty: all 1.
+  std::vector<int64_t> strides;
+  bool strides_divide_kernels = false;  // a stride divides the kernel size of all later layers
   // Not of kReworkedConformer.
   bool norm_first = true;  // x + f(norm(x)); otherwise norm(x + f(x))
   bool after_norm = true;  // a norm after the last layer
@@ -133,6 +138,20 @@ struct EncoderConfig {
 
   int head_dim() const { return model_dim / num_heads; }  // d_k
   AttentionSizes attention_sizes() const { return {model_dim, num_heads}; }
+
+  // Of one layer.
+  int64_t stride(int layer) const;
+  int64_t kernel_size(int layer) const;  // of its convolution
+  int64_t group_size(int layer) const;   // frames that attend as one
+  // The frames of this layer's input per encoder frame, which has the rate of the last layer.
+  int64_t frames_per_encoder_frame(int layer) const;
+
+  // The sizes of chunks and left context, in encoder frames, are multiples of this number, so that
+  // no group of frames is cut.
+  int64_t ChunkMultiple() const;
+
+  // From feature frames to encoder frames, with the strides of the layers.
+  SubsamplingGeometry Geometry() const { return SubsamplingGeometry(subsampling, strides); }
 
   // The type of the layers' convolutions; nullptr in a Transformer.
   const ConvolutionType* convolution_type() const;

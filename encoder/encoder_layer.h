@@ -9,13 +9,19 @@
 
 namespace runnel {
 
+// The frames of the segments of a step, between two layers.
+struct LayerFrames {
+  std::vector<Segment> segments;
+  Matrix rows;  // (total_rows, d)
+};
+
 // Immutable: Forward may run in several threads at once, on different streams.
 class EncoderLayer {
  public:
   virtual ~EncoderLayer() = default;
 
-  // x: (total_rows, d), replaced. Advances the state of each segment.
-  virtual void Forward(const std::vector<Segment>& segments, Rows x) const = 0;
+  // Replaces the rows, and with a stride also the segments. Advances the state of each segment.
+  virtual void Forward(LayerFrames* frames) const = 0;
 
   // The state of a stream that has no frame yet.
   virtual LayerState InitialState() const = 0;

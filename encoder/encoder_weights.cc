@@ -209,7 +209,7 @@ AttentionWeights BindAttention(const EncoderConfig& config, const std::string& n
   return attention;
 }
 
-ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::string& name,
+ConvolutionWeights BindConvolution(const EncoderConfig& config, int layer, const std::string& name,
                                    Weights* weights) {
   const int64_t dim = config.model_dim;
   const ConvolutionConfig& sizes = *config.convolution;
@@ -217,7 +217,8 @@ ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::strin
   convolution.pointwise_1 =
       BindPointwise(weights, name + ".pointwise_conv1", dim, 2 * dim, sizes.bias);
   convolution.depthwise =
-      BindDepthwise(weights, name + ".depthwise_conv", dim, sizes.kernel_size, sizes.bias);
+      BindDepthwise(weights, name + ".depthwise_conv", dim, config.kernel_size(layer), sizes.bias);
+  convolution.stride = config.stride(layer);
   if (sizes.norm == ConvolutionNorm::kBatchNorm) {
     FoldBatchNorm(weights, name + ".norm", sizes.norm_epsilon, &convolution.depthwise);
   } else if (sizes.norm == ConvolutionNorm::kLayerNorm) {
@@ -293,7 +294,7 @@ ConformerLayerWeights BindConformerLayer(const EncoderConfig& config, int layer,
   bound.attention = BindAttention(config, AttentionName(layer), weights);
   if (config.convolution) {
     bound.norm_convolution = norm(".norm_conv");
-    bound.convolution = BindConvolution(config, name + ".conv_module", weights);
+    bound.convolution = BindConvolution(config, layer, name + ".conv_module", weights);
     bound.norm_final = norm(".norm_final");
   }
   bound.norm_feed_forward = norm(".norm_ff");

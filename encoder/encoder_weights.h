@@ -51,6 +51,7 @@ struct ConvolutionWeights {
   DepthwiseWeights depthwise;  // of d channels, with a batch norm folded in
   std::optional<LayerNormWeights> norm;
   LinearWeights pointwise_2;  // (d, d)
+  int64_t stride = 1;         // of the depthwise convolution
 };
 
 struct CgmlpWeights {
@@ -157,7 +158,7 @@ LinearWeights Stacked(const std::vector<LinearWeights>& parts);
 // The parts of a layer. `name`: prefix of the module's tensors.
 AttentionWeights BindAttention(const EncoderConfig& config, const std::string& name,
                                Weights* weights);
-ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::string& name,
+ConvolutionWeights BindConvolution(const EncoderConfig& config, int layer, const std::string& name,
                                    Weights* weights);
 FeedForwardWeights BindFeedForward(const EncoderConfig& config, const std::string& name,
                                    Weights* weights);

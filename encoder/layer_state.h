@@ -55,8 +55,9 @@ struct LayerState {
 // One stream's part of a step: encoder frames to compute, which are consecutive rows of a matrix
 // that holds the rows of all segments.
 struct Segment {
-  FrameRange frames;      // encoder frames, counted from the stream's start; at least one
-  int64_t first_row = 0;  // of frames.begin
+  FrameRange frames;       // encoder frames, counted from the stream's start; at least one
+  int64_t frame_step = 1;  // frames of the subsampling per frame: more after a layer with a stride
+  int64_t first_row = 0;   // of frames.begin
 
   // Normalised feature frames, from frame `first_feature` of the stream on: all that `frames` read.
   ConstRows features;

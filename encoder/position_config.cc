@@ -6,6 +6,7 @@ namespace runnel {
 namespace {
 
 constexpr int64_t kMaxDistance = 1 << 20;
+constexpr int64_t kMaxGroupSize = 64;  // frames
 
 RelativeQueryConfig ParseRelativeQuery(JsonSection* section) {
   RelativeQueryConfig config;
@@ -60,6 +61,14 @@ PositionConfig ParseUnshifted(JsonSection* section) {
   return UnshiftedPosition{ParseRelativeQuery(section)};
 }
 
+PositionConfig ParseGroupedUnshifted(JsonSection* section) {
+  GroupedUnshifted config;
+  config.query = ParseRelativeQuery(section);
+  config.group_sizes = section->Integers("group_sizes", 1, kMaxGroupSize);
+  if (config.group_sizes.empty()) section->Fail("group_sizes", "one for each layer");
+  return config;
+}
+
 PositionConfig ParseLegacyRelPos(JsonSection* section) {
   LegacyRelPos config;
   config.query = ParseRelativeQuery(section);
@@ -82,6 +91,7 @@ constexpr Scheme kSchemes[] = {
     {"bounded_rpe", &ParseBoundedRpe},
     {"relative_key_value", &ParseRelativeKeyValue},
     {"unshifted", &ParseUnshifted},
+    {"grouped_unshifted", &ParseGroupedUnshifted},
     {"legacy_rel_pos", &ParseLegacyRelPos},
     {"rotary", &ParseRotary},
     {"windowed_rpe", &ParseWindowedRpe},

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace runnel {
 
@@ -60,6 +61,12 @@ struct UnshiftedPosition {
   RelativeQueryConfig query;
 };
 
+// "grouped_unshifted": the same, of groups of frames.
+struct GroupedUnshifted {
+  RelativeQueryConfig query;
+  std::vector<int64_t> group_sizes;  // frames of a group, per layer; 1: no groups
+};
+
 // "legacy_rel_pos": ESPnet's former shift, defined for whole utterances only.
 struct LegacyRelPos {
   RelativeQueryConfig query;
@@ -70,8 +77,9 @@ struct LegacyRelPos {
 struct RotaryPosition {};
 
 // Every scheme. position_config.cc lists their names in the model file.
-using PositionConfig = std::variant<NoPosition, AbsolutePosition, ChunkRpe, RelativeKeyValue,
-                                    UnshiftedPosition, LegacyRelPos, RotaryPosition>;
+using PositionConfig =
+    std::variant<NoPosition, AbsolutePosition, ChunkRpe, RelativeKeyValue, UnshiftedPosition,
+                 GroupedUnshifted, LegacyRelPos, RotaryPosition>;
 
 // Why a scheme is defined for a whole utterance in one chunk only, for messages; nullptr for
 // others.

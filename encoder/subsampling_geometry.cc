@@ -12,6 +12,8 @@ std::vector<SubsamplingStage> Stages(const SubsamplingConfig& config) {
   switch (config.type) {
     case SubsamplingType::kConv1d2:
       return {{3, 1, 0, 0}, plain};
+    case SubsamplingType::kConv2dOnce2:
+      return {plain};
     case SubsamplingType::kConv2d2:
       return {plain, {3, 1, 0, 0}};
     case SubsamplingType::kConv2d4:
@@ -52,8 +54,10 @@ FrameRange SubsamplingStage::Inputs(FrameRange outputs) const {
           (outputs.end - 1) * stride - padding_before + kernel_size};
 }
 
-SubsamplingGeometry::SubsamplingGeometry(const SubsamplingConfig& config)
+SubsamplingGeometry::SubsamplingGeometry(const SubsamplingConfig& config,
+                                         const std::vector<int64_t>& strides)
     : stages_(Stages(config)), bins_are_channels_(config.type == SubsamplingType::kConv1d2) {
+  for (const int64_t stride : strides) stages_.push_back({stride, stride, 0, stride - 1});
   FrameRange range{0, 1};
   for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
     range = stage->Inputs(range);

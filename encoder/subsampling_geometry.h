@@ -11,6 +11,7 @@ namespace runnel {
 
 enum class SubsamplingType {
   kConv1d2,      // 3 of stride 1, 3 of stride 2 over frames; bins are channels (ESPnet)
+  kConv2dOnce2,  // one 3x3 convolution of stride 2 (WeNet's Efficient Conformer)
   kConv2d2,      // 3x3 of stride 2, 3x3 of stride 1 (ESPnet)
   kConv2d4,      // two 3x3 convolutions of stride 2 (WeNet, ESPnet)
   kConv2d6,      // 3x3 of stride 2, 5x5 of stride 3
@@ -68,7 +69,9 @@ struct StageRange {
 
 class SubsamplingGeometry {
  public:
-  explicit SubsamplingGeometry(const SubsamplingConfig& config);
+  // With `strides`, of the encoder: each joins that many frames of the stage before it to one.
+  explicit SubsamplingGeometry(const SubsamplingConfig& config,
+                               const std::vector<int64_t>& strides = {});
 
   const std::vector<SubsamplingStage>& stages() const { return stages_; }
 

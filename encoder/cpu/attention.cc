@@ -7,6 +7,7 @@
 
 #include "encoder/cpu/cached_rows.h"
 #include "encoder/cpu/kernels/attention/position_kernels.h"
+#include "encoder/strides.h"
 
 namespace runnel::cpu {
 namespace {
@@ -53,6 +54,44 @@ std::vector<float> Columns(const LearnedRows& learned) {
   return columns;
 }
 
+int64_t NumRows(const std::vector<Segment>& segments) {
+  return segments.back().first_row + segments.back().num_rows();
+}
+
+// Joins the rows of each group, (frames, parts * dim), to one, (groups, parts * group_size * dim),
+// part by part. Frames that a group lacks are zeros.
+void Group(const std::vector<Segment>& segments, const std::vector<Segment>& groups,
+           int64_t group_size, int64_t parts, int64_t dim, const float* rows, float* joined) {
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const int64_t num_rows = segments[s].num_rows();
+    const float* from = rows + segments[s].first_row * parts * dim;
+    float* to = joined + groups[s].first_row * parts * group_size * dim;
+    for (int64_t group = 0; group < groups[s].num_rows(); ++group) {
+      for (int64_t part = 0; part < parts; ++part) {
+        for (int64_t i = 0; i < group_size; ++i, to += dim) {
+          const int64_t row = group * group_size + i;
+          if (row >= num_rows) {
+            std::fill(to, to + dim, 0.0F);
+            continue;
+          }
+          const float* const frame = from + (row * parts + part) * dim;
+          std::copy(frame, frame + dim, to);
+        }
+      }
+    }
+  }
+}
+
+// The frames of all groups, one after the other: drops those that a group lacks.
+void Ungroup(const std::vector<Segment>& segments, const std::vector<Segment>& groups, int64_t dim,
+             int64_t row_dim, float* rows) {
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const float* const from = rows + groups[s].first_row * row_dim;
+    float* const to = rows + segments[s].first_row * dim;
+    if (to != from) std::copy(from, from + segments[s].num_rows() * dim, to);
+  }
+}
+
 }  // namespace
 
 Attention::Attention(const AttentionWeights& weights, const LayerNormWeights* norm,
@@ -61,6 +100,8 @@ Attention::Attention(const AttentionWeights& weights, const LayerNormWeights* no
                      std::shared_ptr<const FrameSinusoids> sinusoids)
     : options_(options),
       model_dim_(config.model_dim),
+      group_size_(position.group_size),
+      row_dim_(group_size_ * model_dim_),
       norm_(LayerNorm::If(norm)),
       qkv_(packer->Pack(Stacked({weights.query, weights.key, weights.value}),
                         {options.matmul_type, kernels::MatmulOutput::kStore})),
@@ -69,7 +110,7 @@ Attention::Attention(const AttentionWeights& weights, const LayerNormWeights* no
       content_bias_(Float32Values(position.content_bias)),
       position_bias_(Float32Values(position.position_bias)) {
   heads_.num_heads = config.num_heads;
-  heads_.head_dim = config.head_dim();
+  heads_.head_dim = config.head_dim() * group_size_;
   heads_.query_scale = static_cast<float>(position.query_scale);
   heads_.score_scale = static_cast<float>(position.score_scale);
   if (position.rotation) {
@@ -84,51 +125,64 @@ Attention::Attention(const AttentionWeights& weights, const LayerNormWeights* no
 
 void Attention::Initialize(LayerState* state) const {
   if (frame_positions_) state->key_biases.emplace(heads_.num_heads, DataType::kFloat32);
-  if (!options_.bfloat16_cache) return;
-  state->keys = RowRing(model_dim_, DataType::kBfloat16);
-  state->values = RowRing(model_dim_, DataType::kBfloat16);
+  const DataType type = options_.bfloat16_cache ? DataType::kBfloat16 : DataType::kFloat32;
+  state->keys = RowRing(row_dim_, type);
+  state->values = RowRing(row_dim_, type);
 }
 
 void Attention::Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const {
   kernels::Scratch scratch;
-  const Projected projected = Project(segments, x, &scratch);
-  auto* context = scratch.Take<float>(x.count * model_dim_);
-  for (size_t i = 0; i < segments.size(); ++i) {
-    const Segment& segment = segments[i];
+  const std::vector<Segment> joined =
+      group_size_ == 1 ? std::vector<Segment>() : Strided(segments, group_size_);
+  const std::vector<Segment>& groups = group_size_ == 1 ? segments : joined;
+  const Projected projected = Project(segments, groups, x, &scratch);
+  auto* context = scratch.Take<float>(NumRows(groups) * row_dim_);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const Segment& segment = groups[i];
     const Projected rows = From(projected, segment.first_row);
-    AttendSegment(segment, rows, i + 1 < segments.size() ? &segments[i + 1] : nullptr,
-                  context + segment.first_row * model_dim_);
+    AttendSegment(segment, rows, i + 1 < groups.size() ? &groups[i + 1] : nullptr,
+                  context + segment.first_row * row_dim_);
     // The last keys of a limited context are kept after the end too, for tools that inspect a
     // state. Unlimited ones would be copied for nothing.
     if (!(segment.ends() && segment.left_context < 0)) Store(segment, rows);
   }
+  if (group_size_ > 1) Ungroup(segments, groups, model_dim_, row_dim_, context);
   const kernels::MatmulInput input =
       kernels::MatmulInput::Take(&scratch, options_.matmul_type, x.count, model_dim_);
   kernels::StoreRows(context, x.count, input);
   out_.Forward(input, x.count, y.float32());
 }
 
-Attention::Projected Attention::Project(const std::vector<Segment>& segments, ConstRows x,
+Attention::Projected Attention::Project(const std::vector<Segment>& segments,
+                                        const std::vector<Segment>& groups, ConstRows x,
                                         kernels::Scratch* scratch) const {
-  const int64_t width = 3 * model_dim_;
-  Projected projected{scratch->Take<float>(x.count * width), nullptr};
-  if (frame_positions_) projected.key_biases = scratch->Take<float>(x.count * heads_.num_heads);
+  const int64_t num_rows = NumRows(groups);
+  const int64_t width = 3 * row_dim_;
+  Projected projected{scratch->Take<float>(num_rows * width), nullptr};
+  if (frame_positions_) projected.key_biases = scratch->Take<float>(num_rows * heads_.num_heads);
   kernels::Scratch pieces;
   float* qkv = projected.queries_keys_values;
-  qkv_.Forward(NormalizedInput(x, norm_, options_.matmul_type, &pieces), x.count, qkv);
+  float* const frames = group_size_ == 1 ? qkv : pieces.Take<float>(x.count * 3 * model_dim_);
+  qkv_.Forward(NormalizedInput(x, norm_, options_.matmul_type, &pieces), x.count, frames);
+  if (group_size_ > 1) Group(segments, groups, group_size_, 3, model_dim_, frames, qkv);
   if (frame_positions_) {
     const float* positions = frame_positions_->Rows(segments, x.count, &pieces);
+    if (group_size_ > 1) {
+      auto* joined = pieces.Take<float>(num_rows * row_dim_);
+      Group(segments, groups, group_size_, 1, model_dim_, positions, joined);
+      positions = joined;
+    }
     kernels::FoldPositions(
         {DataOrNull(content_bias_), DataOrNull(position_bias_), heads_.num_heads, heads_.head_dim},
-        positions, x.count, qkv + model_dim_, width, projected.key_biases);
+        positions, num_rows, qkv + row_dim_, width, projected.key_biases);
   }
   if (rotation_) Rotate(segments, qkv);
   if (options_.bfloat16_cache) {
-    auto* rounded = pieces.Take<uint16_t>(2 * model_dim_);
-    for (int64_t i = 0; i < x.count; ++i) {
-      float* keys_values = qkv + i * width + model_dim_;
-      kernels::RoundToBfloat16(keys_values, 2 * model_dim_, rounded);
-      kernels::WidenBfloat16(rounded, 2 * model_dim_, keys_values);
+    auto* rounded = pieces.Take<uint16_t>(2 * row_dim_);
+    for (int64_t i = 0; i < num_rows; ++i) {
+      float* keys_values = qkv + i * width + row_dim_;
+      kernels::RoundToBfloat16(keys_values, 2 * row_dim_, rounded);
+      kernels::WidenBfloat16(rounded, 2 * row_dim_, keys_values);
     }
   }
   return projected;
@@ -140,7 +194,7 @@ void Attention::Rotate(const std::vector<Segment>& segments, float* queries_keys
   for (const Segment& segment : segments) {
     const int64_t num_rows = segment.num_rows();
     auto* sinusoids = scratch.Take<float>(num_rows * dim);
-    rotation_->Fill(segment.frames, sinusoids);
+    rotation_->Fill(segment.frames, segment.frame_step, sinusoids);
     for (int64_t i = 0; i < num_rows; ++i) {  // a row begins with its queries and keys
       kernels::RotateHeads(sinusoids + i * dim, 2 * heads_.num_heads, heads_.head_dim,
                            queries_keys_values + (segment.first_row + i) * 3 * model_dim_);
@@ -150,7 +204,7 @@ void Attention::Rotate(const std::vector<Segment>& segments, float* queries_keys
 
 Attention::Projected Attention::From(const Projected& projected, int64_t row) const {
   return {
-      projected.queries_keys_values + row * 3 * model_dim_,
+      projected.queries_keys_values + row * 3 * row_dim_,
       projected.key_biases == nullptr ? nullptr : projected.key_biases + row * heads_.num_heads};
 }
 
@@ -165,8 +219,8 @@ Attention::Keys Attention::CollectKeys(const Segment& segment, const Projected& 
   CollectRows(state.keys, scratch, keys.keys);
   CollectRows(state.values, scratch, keys.values);
   for (int64_t i = 0; i < num_rows; ++i) {
-    keys.keys[cached + i] = projected.queries_keys_values + (3 * i + 1) * model_dim_;
-    keys.values[cached + i] = projected.queries_keys_values + (3 * i + 2) * model_dim_;
+    keys.keys[cached + i] = projected.queries_keys_values + (3 * i + 1) * row_dim_;
+    keys.values[cached + i] = projected.queries_keys_values + (3 * i + 2) * row_dim_;
   }
   if (state.key_biases) {
     keys.biases = scratch->Take<const float*>(keys.count);
@@ -195,9 +249,9 @@ void Attention::AttendSegment(const Segment& segment, const Projected& projected
     }
     if (left >= 0) chunk.first_key = std::max<int64_t>(0, keys.num_cached + first - left);
     kernels::AttentionRows rows;
-    rows.queries = projected.queries_keys_values + first * 3 * model_dim_;
-    rows.query_stride = 3 * model_dim_;
-    rows.context = context + first * model_dim_;
+    rows.queries = projected.queries_keys_values + first * 3 * row_dim_;
+    rows.query_stride = 3 * row_dim_;
+    rows.context = context + first * row_dim_;
     if (next != nullptr && first + chunk.count == num_rows &&
         next->state->keys.type() == DataType::kFloat32) {
       rows.num_next_keys = next->state->keys.size();
@@ -261,11 +315,11 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
 
 void Attention::Store(const Segment& segment, const Projected& projected) const {
   LayerState& state = *segment.state;
-  const int64_t stride = 3 * model_dim_;
+  const int64_t stride = 3 * row_dim_;
   const int64_t num_rows = segment.num_rows();
   const float* qkv = projected.queries_keys_values;
-  AppendRows(qkv + model_dim_, stride, num_rows, segment.left_context, &state.keys);
-  AppendRows(qkv + 2 * model_dim_, stride, num_rows, segment.left_context, &state.values);
+  AppendRows(qkv + row_dim_, stride, num_rows, segment.left_context, &state.keys);
+  AppendRows(qkv + 2 * row_dim_, stride, num_rows, segment.left_context, &state.values);
   if (state.key_biases) {
     state.key_biases->Append(projected.key_biases, heads_.num_heads, num_rows,
                              segment.left_context);

@@ -33,7 +33,7 @@ class Attention final : public ResidualModule {
   void Initialize(LayerState* state) const override;
 
  private:
-  // Queries, keys and values of rows, (n, 3 d), and the key biases, (n, num_heads) or null.
+  // Queries, keys and values of rows, (n, 3 row_dim_), and the key biases, (n, num_heads) or null.
   struct Projected {
     float* queries_keys_values;
     float* key_biases;
@@ -54,16 +54,16 @@ class Attention final : public ResidualModule {
     int64_t end_key;
   };
 
-  // Of the rows of all segments.
-  Projected Project(const std::vector<Segment>& segments, ConstRows x,
-                    kernels::Scratch* scratch) const;
+  // Of the rows of all segments, joined to `groups`.
+  Projected Project(const std::vector<Segment>& segments, const std::vector<Segment>& groups,
+                    ConstRows x, kernels::Scratch* scratch) const;
   // Rotates queries and keys by the angles of their frames.
   void Rotate(const std::vector<Segment>& segments, float* queries_keys_values) const;
   // Those of the segment that starts at this row.
   Projected From(const Projected& projected, int64_t row) const;
   Keys CollectKeys(const Segment& segment, const Projected& projected,
                    kernels::Scratch* scratch) const;
-  // Fills `context` (rows of the segment, d). `next`: the segment that follows, or null.
+  // Fills `context` (rows of the segment, row_dim_). `next`: the segment that follows, or null.
   void AttendSegment(const Segment& segment, const Projected& projected, const Segment* next,
                      float* context) const;
   void Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionRows* rows) const;
@@ -71,13 +71,15 @@ class Attention final : public ResidualModule {
   void Store(const Segment& segment, const Projected& projected) const;
 
   Options options_;
-  int64_t model_dim_;
+  int64_t model_dim_;   // d
+  int64_t group_size_;  // frames that are one row of keys, queries and values
+  int64_t row_dim_;     // group_size_ * d
   std::optional<LayerNorm> norm_;
   kernels::PackedLinear qkv_;  // queries, keys and values in one matmul
   kernels::PackedLinear out_;
   PositionScheme position_;
   kernels::AttentionHeads heads_;    // without the biases
-  std::vector<float> content_bias_;  // (d) or empty
+  std::vector<float> content_bias_;  // (row_dim_) or empty
   std::vector<float> position_bias_;
   std::optional<FramePositions> frame_positions_;   // for RowsByKeyFrame
   std::shared_ptr<const FrameSinusoids> rotation_;  // null where there is none

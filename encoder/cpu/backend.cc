@@ -82,7 +82,8 @@ class CpuBackend final : public EncoderBackend {
         packer_(std::move(packer)),
         positions_(BuildPositions(config.position, weights, AttentionNames(config),
                                   config.attention_sizes())) {
-    if (std::holds_alternative<UnshiftedPosition>(config.position)) {
+    if (std::holds_alternative<UnshiftedPosition>(config.position) ||
+        std::holds_alternative<GroupedUnshifted>(config.position)) {
       sinusoids_ = std::make_shared<const FrameSinusoids>(config.model_dim);
     } else if (std::holds_alternative<RotaryPosition>(config.position)) {
       sinusoids_ = std::make_shared<const FrameSinusoids>(config.head_dim());

@@ -38,7 +38,7 @@ void BranchMerge::Add(const std::vector<Segment>& segments, ConstRows attended, 
       kernels::MatmulInput::Take(&scratch, options_.matmul_type, x.count, dim);
   if (depthwise_) {
     for (const Segment& segment : segments) {
-      depthwise_->Forward(segment, both, &*segment.state->merge_cache, merged);
+      depthwise_->Forward(segment, both, &*segment.state->merge_cache, segment.first_row, merged);
     }
   } else {
     kernels::StoreRows(both, x.count, merged);

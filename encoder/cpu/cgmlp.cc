@@ -41,7 +41,7 @@ void Cgmlp::Add(const std::vector<Segment>& segments, ConstRows x, Rows y) const
   const kernels::MatmulInput filtered = kernels::MatmulInput::Take(
       &scratch, linear_ ? options_.matmul_type : kernels::MatmulType::kFloat32, x.count, dim_);
   for (const Segment& segment : segments) {
-    depthwise_.Forward(segment, gates, &segment.state->cnn_cache, filtered);
+    depthwise_.Forward(segment, gates, &segment.state->cnn_cache, segment.first_row, filtered);
   }
   if (linear_) {
     linear_->Forward(filtered, x.count, gates);

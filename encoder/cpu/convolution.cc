@@ -2,6 +2,7 @@
 
 #include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/scratch.h"
+#include "encoder/strides.h"
 
 namespace runnel::cpu {
 
@@ -14,7 +15,8 @@ Convolution::Convolution(const ConvolutionWeights& weights, const LayerNormWeigh
           packer->Pack(weights.pointwise_1, {options.matmul_type, kernels::MatmulOutput::kStore})),
       initial_frame_(static_cast<size_t>(dim_), 0.0f),
       depthwise_(weights.depthwise, config.type, config.activation,
-                 weights.norm ? &*weights.norm : nullptr),
+                 weights.norm ? &*weights.norm : nullptr, weights.stride),
+      stride_(weights.stride),
       pointwise_2_(
           packer->Pack(weights.pointwise_2, {options.matmul_type, kernels::MatmulOutput::kAdd})) {
   if (config.gated_padding) {
@@ -38,11 +40,13 @@ void Convolution::Add(const std::vector<Segment>& segments, ConstRows x, Rows y)
   auto* gated = scratch.Take<float>(x.count * dim_);
   kernels::Glu(values, x.count, dim_, gated);
   const kernels::MatmulInput filtered =
-      kernels::MatmulInput::Take(&scratch, options_.matmul_type, x.count, dim_);
+      kernels::MatmulInput::Take(&scratch, options_.matmul_type, y.count, dim_);
+  int64_t first_output = 0;
   for (const Segment& segment : segments) {
-    depthwise_.Forward(segment, gated, &segment.state->cnn_cache, filtered);
+    depthwise_.Forward(segment, gated, &segment.state->cnn_cache, first_output, filtered);
+    first_output += NumStrided(segment.num_rows(), stride_);
   }
-  pointwise_2_.Forward(filtered, x.count, y.float32());
+  pointwise_2_.Forward(filtered, y.count, y.float32());
 }
 
 }  // namespace runnel::cpu

@@ -33,6 +33,7 @@ class Convolution final : public ResidualModule {
   kernels::PackedLinear pointwise_1_;
   std::vector<float> initial_frame_;  // (d): a gated frame before the stream's start
   Depthwise depthwise_;
+  int64_t stride_;  // of the depthwise convolution
   kernels::PackedLinear pointwise_2_;
 };
 

@@ -18,16 +18,16 @@ namespace runnel::cpu {
 
 class Depthwise {
  public:
-  // y = activation(norm(convolution)). `norm`: none for null.
+  // y = activation(norm(convolution)). `norm`: none for null. `stride`: frames per output.
   Depthwise(const DepthwiseWeights& weights, ConvolutionType type, Activation activation,
-            const LayerNormWeights* norm = nullptr);
+            const LayerNormWeights* norm = nullptr, int64_t stride = 1);
 
   // Fills an empty cache with frames before the start of a stream: `frame`, of dim values.
   void FillCache(const float* frame, RowRing* cache) const;
 
-  // Computes the segment's rows of y. frames: (rows of all segments, dim). The cache holds the
-  // frames before the segment and is advanced.
-  void Forward(const Segment& segment, const float* frames, RowRing* cache,
+  // Computes the segment's rows of y, from row `first_output` on. frames: (rows of all segments,
+  // dim). The cache holds the frames before the segment and is advanced.
+  void Forward(const Segment& segment, const float* frames, RowRing* cache, int64_t first_output,
                const kernels::MatmulInput& y) const;
 
  private:
@@ -37,6 +37,7 @@ class Depthwise {
   int64_t kernel_size_;
   int64_t left_frames_;   // that a frame reads before itself
   int64_t right_frames_;  // that it reads after itself, within its chunk
+  int64_t stride_;
   Activation activation_;
   std::vector<float> taps_;  // (kernel_size, dim)
   std::vector<float> bias_;  // (dim)

@@ -57,16 +57,17 @@ void FrameSinusoids::Combine(int64_t number, int64_t place, float* row) const {
   }
 }
 
-void FrameSinusoids::Fill(FrameRange frames, float* rows) const {
+void FrameSinusoids::Fill(FrameRange frames, int64_t step, float* rows) const {
   kernels::Scratch scratch;
   auto* high = scratch.Take<float>(dim());  // of all digits but the lowest
   int64_t high_number = -1;
   for (int64_t frame = frames.begin; frame < frames.end; ++frame, rows += dim()) {
-    if (frame >> kDigitBits != high_number) {
-      high_number = frame >> kDigitBits;
+    const int64_t number = frame * step;
+    if (number >> kDigitBits != high_number) {
+      high_number = number >> kDigitBits;
       Combine(high_number, 1, high);
     }
-    const int64_t digit = frame - (high_number << kDigitBits);
+    const int64_t digit = number - (high_number << kDigitBits);
     kernels::AddAngles(high, Digit(0, digit), num_frequencies_, rows);
   }
 }
@@ -82,7 +83,7 @@ const float* FramePositions::Rows(const std::vector<Segment>& segments, int64_t 
   kernels::Scratch pieces;
   auto* sinusoids = pieces.Take<float>(num_rows * dim);
   for (const Segment& segment : segments) {
-    sinusoids_->Fill(segment.frames, sinusoids + segment.first_row * dim);
+    sinusoids_->Fill(segment.frames, segment.frame_step, sinusoids + segment.first_row * dim);
   }
   const kernels::MatmulInput input = kernels::MatmulInput::Take(&pieces, type_, num_rows, dim);
   kernels::StoreRows(sinusoids, num_rows, input);

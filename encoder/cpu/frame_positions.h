@@ -23,9 +23,9 @@ class FrameSinusoids {
 
   int64_t dim() const { return 2 * num_frequencies_; }
 
-  // rows: (frames.end - frames.begin, dim): all sines of a frame, then all cosines. A row depends
-  // on its frame only.
-  void Fill(FrameRange frames, float* rows) const;
+  // rows: (frames.end - frames.begin, dim): all sines of the number frame * step, then all
+  // cosines. A row depends on its number only.
+  void Fill(FrameRange frames, int64_t step, float* rows) const;
 
  private:
   static constexpr int kDigitBits = 4;

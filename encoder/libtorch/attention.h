@@ -24,12 +24,17 @@ class Attention final : public TensorModule {
 
   // Adds each segment's keys and values to its state, which keeps those of its left context.
   at::Tensor Forward(const at::Tensor& x, const std::vector<Segment>& segments) const override;
+  void Initialize(LayerState* state) const override;
 
  private:
   // Queries or keys, (rows, d), rotated by the angles of their frames, where the scheme does that.
   at::Tensor Rotated(const at::Tensor& rows, FrameRange frames) const;
 
-  // One segment's context vectors (num_rows, d), from its queries, keys and values.
+  // (frames, d) to groups of frames, (groups, group_size * d), with zeros for missing frames.
+  at::Tensor Grouped(const at::Tensor& rows) const;
+
+  // One segment's context vectors (num_rows, row width), from its queries, keys and values: those
+  // of groups.
   at::Tensor Attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                     const Segment& segment) const;
 

@@ -13,7 +13,7 @@ Convolution::Convolution(const ConvolutionWeights& weights, const LayerNormWeigh
     : TensorModule(norm),
       weights_(weights),
       config_(config),
-      depthwise_(weights.depthwise, config.type) {
+      depthwise_(weights.depthwise, config.type, weights.stride) {
   const at::Tensor bias = View(weights.depthwise.bias);
   const at::Tensor silence = at::zeros({1, bias.size(0)}, bias.options());
   initial_frame_ =

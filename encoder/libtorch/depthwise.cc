@@ -10,10 +10,11 @@
 
 namespace runnel::libtorch {
 
-Depthwise::Depthwise(const DepthwiseWeights& weights, ConvolutionType type)
+Depthwise::Depthwise(const DepthwiseWeights& weights, ConvolutionType type, int64_t stride)
     : weights_(weights),
       left_frames_(LeftFrames(type, weights.taps.size(0))),
-      right_frames_(weights.taps.size(0) - 1 - left_frames_) {}
+      right_frames_(weights.taps.size(0) - 1 - left_frames_),
+      stride_(stride) {}
 
 void Depthwise::FillCache(const at::Tensor& frame, RowRing* cache) const {
   Append(frame.expand({left_frames_, -1}), left_frames_, cache);
@@ -22,12 +23,12 @@ void Depthwise::FillCache(const at::Tensor& frame, RowRing* cache) const {
 at::Tensor Depthwise::Forward(
     const std::vector<Segment>& segments, const at::Tensor& frames,
     const std::function<RowRing*(const Segment& segment)>& cache_of) const {
-  at::Tensor filtered = at::empty_like(frames);
+  std::vector<at::Tensor> filtered;
   for (const Segment& segment : segments) {
-    filtered.narrow(0, segment.first_row, segment.num_rows())
-        .copy_(OfSegment(segment, frames, cache_of(segment)));
+    filtered.push_back(OfSegment(segment, frames, cache_of(segment))
+                           .slice(0, c10::nullopt, c10::nullopt, stride_));
   }
-  return filtered;
+  return at::cat(filtered);
 }
 
 at::Tensor Depthwise::OfSegment(const Segment& segment, const at::Tensor& frames,

@@ -18,13 +18,13 @@ namespace runnel::libtorch {
 // the end of the chunk (Dynamic Chunk Convolution, Li et al. 2023).
 class Depthwise {
  public:
-  Depthwise(const DepthwiseWeights& weights, ConvolutionType type);
+  Depthwise(const DepthwiseWeights& weights, ConvolutionType type, int64_t stride = 1);
 
   // Fills an empty cache with frames before the start of a stream: `frame`, (1, dim).
   void FillCache(const at::Tensor& frame, RowRing* cache) const;
 
-  // frames: (rows of all segments, dim), like the result. cache_of(segment) is the RowRing of the
-  // frames before the segment, which is advanced.
+  // frames: (rows of all segments, dim). The result has their rows at the stride. cache_of(segment)
+  // is the RowRing of the frames before the segment, which is advanced.
   at::Tensor Forward(const std::vector<Segment>& segments, const at::Tensor& frames,
                      const std::function<RowRing*(const Segment& segment)>& cache_of) const;
 
@@ -36,6 +36,7 @@ class Depthwise {
   DepthwiseWeights weights_;
   int64_t left_frames_;
   int64_t right_frames_;
+  int64_t stride_;
 };
 
 }  // namespace runnel::libtorch

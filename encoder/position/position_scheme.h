@@ -68,6 +68,9 @@ struct PositionScheme {
   double score_scale = 1.0;  // t
   // Of d_k: the angles of a frame, by which elements m and m + d_k / 2 of each head are rotated.
   std::optional<Sinusoids> rotation;
+  // Frames whose queries, keys and values are one row, of group_size * d values. The frames of the
+  // scores above are groups then, and d_k is that of the row's heads.
+  int64_t group_size = 1;
   // Where there is one, a query attends to these keys only.
   std::optional<AttentionWindow> window;
   // Where p_ij comes from; std::monostate: p is 0.

@@ -27,6 +27,9 @@ PositionModules BuildScheme(const RelativeKeyValue& config, Weights* weights,
 // unshifted.cc
 PositionModules BuildScheme(const UnshiftedPosition& config, Weights* weights,
                             const AttentionNames& names, const AttentionSizes& sizes);
+// grouped_unshifted.cc
+PositionModules BuildScheme(const GroupedUnshifted& config, Weights* weights,
+                            const AttentionNames& names, const AttentionSizes& sizes);
 // legacy_rel_pos.cc
 PositionModules BuildScheme(const LegacyRelPos& config, Weights* weights,
                             const AttentionNames& names, const AttentionSizes& sizes);

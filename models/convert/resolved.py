@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed
 from models.convert.token_kinds import TokenKinds, special_tokens
+from models.reference.config import chunk_multiple
 from models.reference.model import HEADS
 from models.reference.normalization import RUNNING_TYPES, UTTERANCE_TYPES
 
@@ -130,6 +131,13 @@ def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:
             or encoder["position"]["scheme"] in _OF_WHOLE_UTTERANCES)
 
 
+def _chunk_multiple(encoder: Dict[str, Any]) -> int:
+    """The sizes of chunks are multiples of this."""
+    ones = [1] * encoder["num_layers"]
+    return chunk_multiple(encoder["position"].get("group_sizes", ones),
+                          encoder.get("strides", ones))
+
+
 def recommend_chunks(resolved: Resolved) -> None:
     """Recommends chunks, after choices that let a model stream.
 
@@ -141,7 +149,9 @@ def recommend_chunks(resolved: Resolved) -> None:
                  else "--convolution=dynamic_chunk")
         resolved.notes.append(f"the model still needs the whole utterance, without {other}")
     elif section["chunk_size"] == -1:
-        section.update(chunk_size=32, left_context=128, only=None)
+        multiple = _chunk_multiple(encoder)
+        section.update(chunk_size=-(-32 // multiple) * multiple,
+                       left_context=-(-128 // multiple) * multiple, only=None)
         resolved.assumed["streaming"] = "the model was trained on whole utterances"
 
 

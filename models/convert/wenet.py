@@ -1,29 +1,31 @@
 """WeNet experiment folders, versions 1 to 3 and after (github.com/wenet-e2e/wenet).
 
-The weights show differences between the versions. Layers of v1 have an unused `concat_linear`, and
-their layer norms have an epsilon of 1e-12 instead of 1e-5. From January to May 2022, between v1.0.1
-and v2.0.0, there was concat_linear with 1e-5; --layer_norm_eps is for that case. Attention with
-relative positions has `pos_bias_u`. train.yaml decides the rest.
+The weights show differences between the versions. All layers of v1 have an unused `concat_linear`,
+and their layer norms have an epsilon of 1e-12 instead of 1e-5. From January to May 2022, between
+v1.0.1 and v2.0.0, there was concat_linear with 1e-5; --layer_norm_eps is for that case. Attention
+with relative positions has `pos_bias_u`. train.yaml decides the rest.
 """
 
 import dataclasses
 import pathlib
+import re
 import zipfile
 from typing import Any, Dict, List, Optional, Tuple
 
 from torch import Tensor
 
-from models.convert import branchformers, units, wenet_transducer
+from models.convert import branchformers, efficient_conformer, units, wenet_transducer
 from models.convert.attention_decoder import DecoderOptions, read_decoder, take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
-from models.convert.resolved import Resolved, convolution_field, streaming
+from models.convert.resolved import Resolved
 from models.convert.settings import Settings, read_yaml
 from models.convert.transducers import add_lstm_biases
 from models.convert.wenet_features import Statistics, read_features, read_statistics
 from models.convert.wenet_position import check_sinusoids, position_scheme, read_position
+from models.convert.wenet_streaming import read_streaming
 from models.convert.weights import read_weights
 
 _PARAMETER = r"(weight|bias)"
@@ -49,10 +51,12 @@ ENCODER_RULES: List[Rule] = [
     *branchformers.RULES,
     (rf"(encoder\.after_norm\.){_PARAMETER}", r"\1\2"),
 ]
+_CONCAT_LINEAR = re.compile(r"encoder\.encoders\.(\d+)\.concat_linear\.weight")
 _CTC_RULE: Rule = (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2")
 _DECODER_RULE: Rule = (r"decoder\.(.+)", r"attention_decoder.\1")  # renamed by take_decoder
 _SUBSAMPLING = {name: {"type": kind} for name, kind in (
-    ("conv2d", "conv2d4"), ("conv2d6", "conv2d6"), ("conv2d8", "conv2d8"), ("linear", "linear"))}
+    ("conv2d", "conv2d4"), ("conv2d2", "conv2d_2"), ("conv2d6", "conv2d6"),
+    ("conv2d8", "conv2d8"), ("linear", "linear"))}
 
 
 # Options of train.yaml, and of the sections that are read, that serve the training or the lists of
@@ -134,7 +138,7 @@ def read_encoder(config: Settings) -> EncoderOptions:
     """The options of the encoder and of the features in train.yaml."""
     encoder, positions, norm_eps = _encoder(config)
     encoder["input_dim"] = config.size("input_dim")
-    return EncoderOptions(encoder, read_features(config), _streaming(config, encoder),
+    return EncoderOptions(encoder, read_features(config), read_streaming(config, encoder),
                           read_statistics(config), positions, norm_eps)
 
 
@@ -207,20 +211,29 @@ def _decoder_norm_eps(renamed: Renamed, choices: Choices) -> float:
 
 
 def _is_v1(renamed: Renamed) -> bool:
-    """Layers of v1 have an unused concat_linear."""
-    return any("concat_linear" in name for name in renamed.left_out)
+    """All layers of v1 have an unused concat_linear. Later, only those with a stride have it."""
+    having = {match.group(1) for match in map(_CONCAT_LINEAR.fullmatch, renamed.left_out) if match}
+    return len(having) == stack_size(renamed.tensors, "encoder.encoders.")
 
 
 def _encoder(config: Settings) -> Tuple[Dict[str, Any], Tuple[str, str], Optional[float]]:
     """The `encoder` section as far as the options tell, the positions, the stated epsilon."""
     kind = config.choice("encoder", "conformer", {
         "conformer": "conformer", "dual_conformer": "conformer", "transformer": "transformer",
-        "dual_transformer": "transformer", **{name: name for name in branchformers.KINDS}},
+        "dual_transformer": "transformer", "efficientConformer": "efficient_conformer",
+        **{name: name for name in branchformers.KINDS}},
         "encoder.type")
     conf = config.section("encoder_conf")
     if kind in branchformers.KINDS:
         return _branchformer(conf, branchformers.KINDS[kind])
-    conformer = kind == "conformer"
+    if kind == "efficient_conformer":
+        return _efficient_conformer(conf)
+    return _conformer(conf, kind == "conformer")
+
+
+def _conformer(conf: Settings, conformer: bool
+               ) -> Tuple[Dict[str, Any], Tuple[str, str], Optional[float]]:
+    """As `_encoder`. conformer: no Transformer."""
     positions = read_position(conf, conformer)
     subsampling = dict(conf.choice("input_layer", "conv2d", _SUBSAMPLING,
                                    "encoder.subsampling.type"))
@@ -257,6 +270,22 @@ def _encoder(config: Settings) -> Tuple[Dict[str, Any], Tuple[str, str], Optiona
                 "cnn_module_kernel", "cnn_module_norm", "conv_norm_eps", "use_cnn_module",
                 "macaron_style")
     return encoder, positions, norm_eps
+
+
+def _efficient_conformer(conf: Settings
+                         ) -> Tuple[Dict[str, Any], Tuple[str, str], Optional[float]]:
+    """As `_encoder`."""
+    conf.require("pos_enc_layer_type", "rel_pos")
+    conf.require("norm_eps", 1e-5)
+    conf.require("conv_norm_eps", 1e-5)
+    conf.ignore("selfattention_layer_type")  # group_layer_idx decides
+    encoder, positions, _ = _conformer(conf, True)
+    strides, groups = efficient_conformer.read_layers(conf, encoder["num_layers"])
+    if encoder["convolution"] is None:
+        raise ConversionError("train.yaml.encoder_conf.use_cnn_module is false, which is not "
+                              "supported with strides")
+    encoder.update(strides, type="efficient_conformer", position={"group_sizes": groups})
+    return encoder, positions, 1e-5
 
 
 def _branchformer(conf: Settings, enhanced: bool
@@ -332,7 +361,10 @@ def _complete(options: EncoderOptions, renamed: Renamed, assumed: Dict[str, str]
             renamed.tensors.pop(f"encoder.after_norm.{parameter}", None)
     if encoder.get("convolution") is not None:
         encoder["convolution"]["bias"] = renamed.layer_has("conv_module.pointwise_conv1.bias")
+    grouped = encoder["position"]
     encoder["position"] = position_scheme(*options.positions, renamed, choices)
+    if grouped is not None:
+        encoder["position"].update(grouped, scheme="grouped_unshifted")
     encoder["attention_bias"] = {part: renamed.layer_has(f"self_attn.linear_{letter}.bias")
                                  for part, letter in (("query", "q"), ("key", "k"), ("value", "v"),
                                                       ("out", "out"))}
@@ -397,17 +429,3 @@ def _units(config: Settings, folder: Folder) -> Tuple[List[str], int]:
         raise ConversionError(f"train.yaml.tokenizer_conf.connect_symbol is {between!r}, expected "
                               "a space, between words, or nothing")
     return units.from_words(tokens) if between else tokens, blank_id
-
-
-def _streaming(config: Settings, encoder: Dict[str, Any]) -> Dict[str, Any]:
-    """Chunks of 16 for a model trained with dynamic chunks, otherwise those of its training."""
-    conf = config.section("encoder_conf")
-    convolution = encoder[convolution_field(encoder)]
-    if convolution is not None and convolution["type"] == "symmetric":
-        return streaming(-1, -1)
-    if conf.take("use_dynamic_chunk", False, "streaming"):
-        config.assumed["streaming"] = ("WeNet's usual choice for models trained with "
-                                       "use_dynamic_chunk")
-        return streaming(16, 64 if conf.take("use_dynamic_left_chunk", False) else -1)
-    static = conf.take("static_chunk_size", 0)
-    return streaming(static, -1) if static > 0 else streaming(-1, -1)

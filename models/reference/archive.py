@@ -115,6 +115,11 @@ def _check_streaming(section: Dict[str, Any], config: ConformerConfig) -> None:
         if reason and setting["chunk_size"] != -1:
             raise ValueError(f"streaming chunk_size is {setting['chunk_size']}, expected -1: "
                              f"{reason} needs the whole utterance")
+        multiple = config.chunk_multiple()
+        for name, value in setting.items():
+            if setting["chunk_size"] != -1 and value != -1 and value % multiple != 0:
+                raise ValueError(f"streaming {name} is {value}, expected a multiple of {multiple}: "
+                                 "the attention joins groups of frames")
 
 
 def export_archive(model: SpeechModel, config: Dict[str, Any], units: List[str],

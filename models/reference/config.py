@@ -2,19 +2,21 @@
 (models/README.md)."""
 
 import dataclasses
-from typing import Any, Dict, Optional
+import math
+from typing import Any, Dict, List, Optional
 
 from models.reference import normalization, subsampling
 from models.reference.attention import AttentionBias
 from models.reference.branches import BranchesConfig
 from models.reference.convolution import ConvolutionConfig
 from models.reference.feed_forward import FeedForwardConfig
-from models.reference.fields import (check_at_least, check_choice, check_fields, check_positive,
-                                     check_type, read_kind, read_object, without_absent)
+from models.reference.fields import (check_at_least, check_choice, check_fields, check_list,
+                                     check_positive, check_type, read_kind, read_object,
+                                     without_absent)
 from models.reference.normalization import NormalizationConfig
 from models.reference.positions import (SCHEMES, make_options, options_from_json, options_to_json,
                                         scheme_name)
-from models.reference.subsampling import SubsamplingConfig, geometry_of
+from models.reference.subsampling import Geometry, SubsamplingConfig, geometry_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +44,10 @@ class ConformerConfig:
     after_norm: bool = True  # a layer norm after the last layer
     layer_norm_eps: float = 1e-5
     branches: Optional[BranchesConfig] = None  # a Branchformer, which has no `convolution`
+    # "efficient_conformer": the stride of each layer's depthwise convolution, and whether it
+    # divides the kernel size of all later layers.
+    strides: Optional[List[int]] = None
+    strides_divide_kernels: bool = False
 
     def __post_init__(self) -> None:
         check_choice("type", self.type, TYPES)
@@ -67,9 +73,66 @@ class ConformerConfig:
             raise ValueError(f"input_dim is {self.input_dim}, too few bins for subsampling "
                              f"{self.subsampling.type}")
         check_positive("layer_norm_eps", self.layer_norm_eps)
+        self._check_layers()
         if scheme_name(self.position) == "rotary" and self.model_dim // self.num_heads % 2 != 0:
             raise ValueError(f"num_heads is {self.num_heads}, rotary positions need heads of an "
                              "even size")
+
+    def _check_layers(self) -> None:
+        """Checks the values of single layers."""
+        if (self.type == "efficient_conformer") != (self.strides is not None):
+            raise ValueError(f"the type is {self.type}; an efficient_conformer, and no other, has "
+                             "strides")
+        groups = getattr(self.position, "group_sizes", None)
+        for name, values in (("strides", self.strides), ("position.group_sizes", groups)):
+            if values is not None and len(values) != self.num_layers:
+                raise ValueError(f"{name} has {len(values)} values, expected one for each of "
+                                 f"num_layers {self.num_layers}")
+        if self.strides is None:
+            return
+        for stride in self.strides:
+            check_at_least("strides", stride, 1)
+        if self.convolution is None:
+            raise ValueError("convolution is None, expected one, which has the strides")
+        if self._kernel_size(self.num_layers - 1) < 1:
+            raise ValueError("strides_divide_kernels leaves kernels of less than one frame")
+        if scheme_name(self.position) not in ("none", "unshifted", "grouped_unshifted"):
+            raise ValueError(f"position scheme {scheme_name(self.position)} does not go together "
+                             "with strides")
+
+    def _kernel_size(self, index: int) -> int:
+        """Of the convolution of a layer."""
+        assert self.convolution is not None and self.strides is not None
+        size = self.convolution.kernel_size
+        for stride in self.strides[:index] if self.strides_divide_kernels else ():
+            size //= stride
+        return size
+
+    def of_layer(self, index: int) -> "ConformerConfig":
+        """The configuration of one layer alone."""
+        position, convolution, strides = self.position, self.convolution, None
+        if hasattr(position, "group_sizes"):
+            position = dataclasses.replace(position, group_sizes=[position.group_sizes[index]])
+        if self.strides is not None and convolution is not None:
+            strides = [self.strides[index]]
+            convolution = dataclasses.replace(convolution, kernel_size=self._kernel_size(index))
+        return dataclasses.replace(self, num_layers=1, position=position, convolution=convolution,
+                                   strides=strides, strides_divide_kernels=False)
+
+    def geometry(self) -> Geometry:
+        """From feature frames to encoder frames: the subsampling, then the strides of the layers.
+
+        A stride joins that many frames; the last ones may be fewer.
+        """
+        base, strides = geometry_of(self.subsampling), tuple(self.strides or ())
+        return Geometry(base.kernels + strides, base.strides + strides,
+                        base.before + (0,) * len(strides),
+                        base.after + tuple(stride - 1 for stride in strides))
+
+    def chunk_multiple(self) -> int:
+        """Sizes of chunks and left context are multiples of this, so that no group is cut."""
+        ones = [1] * self.num_layers
+        return chunk_multiple(getattr(self.position, "group_sizes", ones), self.strides or ones)
 
     @property
     def is_reworked(self) -> bool:
@@ -98,6 +161,7 @@ class ConformerConfig:
             "attention_bias": dataclasses.asdict(self.attention_bias),
             "feed_forward": _as_dict(self.feed_forward),
             _layer_field(self.type): _as_dict(getattr(self, _layer_field(self.type))),
+            **({"strides": self.strides} if self.strides is not None else {}),
         }
 
     @staticmethod
@@ -109,13 +173,17 @@ class ConformerConfig:
         """
         kind = read_kind(encoder, "type", TYPES, "encoder")
         plain = _plain_fields(kind)
-        check_fields(encoder, ["type", *plain, *_OBJECT_FIELDS, _layer_field(kind)], "encoder")
+        lists = ["strides"] if kind == "efficient_conformer" else []
+        check_fields(encoder, ["type", *plain, *lists, *_OBJECT_FIELDS, _layer_field(kind)],
+                     "encoder")
+        for name in lists:
+            check_list(encoder[name], int, f"encoder.{name}")
         for name, type_ in plain.items():
             check_type(encoder[name], type_, f"encoder.{name}")
         is_branchformer = kind == "branchformer"
         try:
             return ConformerConfig(
-                type=kind, **{name: encoder[name] for name in plain},
+                type=kind, **{name: encoder[name] for name in [*plain, *lists]},
                 normalization=_normalization(encoder["normalization"]),
                 subsampling=_subsampling(encoder["subsampling"]),
                 position=options_from_json(encoder["position"], "encoder.position"),
@@ -133,9 +201,21 @@ class ConformerConfig:
                              else f"encoder: {message}") from None
 
 
-TYPES = ("conformer", "multitalker_conformer", "reworked_conformer", "branchformer")
+def chunk_multiple(group_sizes: List[int], strides: List[int]) -> int:
+    """ConformerConfig.chunk_multiple of layers with these groups and strides."""
+    multiple, frames = 1, 1  # frames: of a layer's input, per encoder frame
+    for group, stride in zip(reversed(group_sizes), reversed(strides)):
+        frames *= stride
+        needed = group // math.gcd(group, frames)
+        multiple = multiple * needed // math.gcd(multiple, needed)
+    return multiple
+
+
+TYPES = ("conformer", "multitalker_conformer", "reworked_conformer", "efficient_conformer",
+         "branchformer")
 _PLAIN_FIELDS = {"input_dim": int, "model_dim": int, "num_layers": int, "num_heads": int,
                  "feed_forward_dim": int, "scale_input": bool}
+_STRIDE_FIELDS = {"strides_divide_kernels": bool}
 _LAYER_NORM_FIELDS = {"norm_first": bool, "after_norm": bool, "layer_norm_eps": float}
 _OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", "feed_forward")
 
@@ -158,8 +238,10 @@ def _read_optional(cls: Any, encoder: Dict[str, Any], name: str, may_be_null: bo
 def _plain_fields(kind: str) -> Dict[str, Any]:
     """The fields of an encoder of this type that are no objects, and their types."""
     absent = {"reworked_conformer": tuple(_LAYER_NORM_FIELDS), "branchformer": ("norm_first",)}
-    return {**_PLAIN_FIELDS, **{name: type_ for name, type_ in _LAYER_NORM_FIELDS.items()
-                                if name not in absent.get(kind, ())}}
+    own = _STRIDE_FIELDS if kind == "efficient_conformer" else {}
+    norms = {name: type_ for name, type_ in _LAYER_NORM_FIELDS.items()
+             if name not in absent.get(kind, ())}
+    return {**_PLAIN_FIELDS, **own, **norms}
 
 
 def _normalization(value: Any) -> NormalizationConfig:

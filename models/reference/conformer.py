@@ -8,6 +8,7 @@ import math
 from typing import List, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.reference.attention import chunk_mask
@@ -24,9 +25,14 @@ from models.reference.subsampling import Subsampling
 
 
 class ConformerLayer(nn.Module):
-    """Half-step feed-forward, attention, convolution, half-step feed-forward, norm."""
+    """Half-step feed-forward, attention, convolution, half-step feed-forward, norm.
+
+    With a stride, the convolution is added to the means of the frames that each of its outputs
+    stands for (Burchi and Vielzeuf 2021).
+    """
 
     def __init__(self, config: ConformerConfig, dropout: float) -> None:
+        """config: of one layer."""
         super().__init__()
         dim = config.model_dim
 
@@ -41,6 +47,7 @@ class ConformerLayer(nn.Module):
         assert config.feed_forward is not None
         macaron, convolution = config.feed_forward.macaron, config.convolution
         attention = SCHEMES[scheme_name(config.position)].attention
+        self.stride = config.strides[0] if config.strides else 1
         self.feed_forward_scale = 0.5 if macaron and not config.is_reworked else 1.0
         self.norm_ff_macaron = norm() if macaron else None
         self.feed_forward_macaron = feed_forward() if macaron else None
@@ -48,7 +55,7 @@ class ConformerLayer(nn.Module):
         self.self_attn = attention(dim, config.num_heads, config.position, config.attention_bias,
                                    dropout)
         self.norm_conv = norm() if convolution else None
-        self.conv_module = Convolution(dim, convolution) if convolution else None
+        self.conv_module = (Convolution(dim, convolution, self.stride) if convolution else None)
         self.norm_ff = norm()
         self.feed_forward = feed_forward()
         self.norm_final = (BasicNorm() if config.is_reworked
@@ -75,6 +82,8 @@ class ConformerLayer(nn.Module):
         if self.conv_module is not None:
             filtered, cnn_cache = self.conv_module(self.norm_conv.before(x), cnn_cache, present,
                                                    chunk_size)
+            if self.stride > 1:
+                x = group_means(x, present, self.stride)
             x = self.norm_conv.after(x + self.dropout(filtered))
         hidden = self.feed_forward(self.norm_ff.before(x))
         x = self.norm_ff.after(x + scale * self.dropout(hidden))
@@ -83,8 +92,23 @@ class ConformerLayer(nn.Module):
         return x, att_cache, cnn_cache
 
 
+def group_means(x: Tensor, present: Tensor, size: int) -> Tensor:
+    """(B, T, d) to the means (B, ceil(T / size), d) of the present frames of each group.
+
+    present: bool, broadcastable to (B, T).
+    """
+    missing = -x.size(1) % size
+    weights = F.pad(present.to(x.dtype).expand(x.size(0), x.size(1)), [0, missing])
+    weights = weights.reshape(x.size(0), -1, size, 1)
+    groups = F.pad(x, [0, 0, 0, missing]).reshape(x.size(0), -1, size, x.size(2))
+    return (groups * weights).sum(2) / weights.sum(2).clamp(min=1.0)
+
+
 class ConformerEncoder(nn.Module):
     """Features to encoder frames."""
+
+    strides: List[int]
+    cnn_frames: List[int]
 
     def __init__(self, config: ConformerConfig, dropout: float) -> None:
         super().__init__()
@@ -105,7 +129,13 @@ class ConformerEncoder(nn.Module):
             FeedForward(config.model_dim, config.model_dim, FeedForwardConfig(activation="relu"),
                         dropout) if config.type == "multitalker_conformer" else None)
         layer = ConformerLayer if config.branches is None else BranchformerLayer
-        self.encoders = nn.ModuleList([layer(config, dropout) for _ in range(config.num_layers)])
+        self.encoders = nn.ModuleList([layer(config.of_layer(i), dropout)
+                                       for i in range(config.num_layers)])
+        self.strides = config.strides or [1] * config.num_layers
+        self.rate = math.prod(self.strides)  # frames of the subsampling per encoder frame
+        self.chunk_multiple = config.chunk_multiple()
+        # Of each layer's part of cnn_cache, the last ones.
+        self.cnn_frames = [encoder.initial_cnn_cache(1).size(2) for encoder in self.encoders]
         self.after_norm = (nn.LayerNorm(config.model_dim, config.layer_norm_eps)
                            if config.after_norm and not config.is_reworked else None)
         self.dropout = nn.Dropout(dropout)
@@ -137,11 +167,14 @@ class ConformerEncoder(nn.Module):
     def initial_caches(self) -> Tuple[Tensor, Tensor]:
         """att_cache (L, H, 0, 2 d_k) and cnn_cache (L, 1, d, left frames) before a stream.
 
-        The cnn_cache of a Branchformer is (L, 1, values, 1).
+        The cnn_cache of a Branchformer is (L, 1, values, 1). After a stride, layers have fewer
+        cached frames than those before it: zeros precede them.
         """
         cnn_caches: List[Tensor] = []
+        most = max(self.cnn_frames)
         for layer in self.encoders:
-            cnn_caches.append(layer.initial_cnn_cache(1))
+            cache = layer.initial_cnn_cache(1)
+            cnn_caches.append(F.pad(cache, [most - cache.size(2), 0]))
         cnn_cache = torch.stack(cnn_caches, 0)
         head_dim = self.model_dim // self.num_heads
         return cnn_cache.new_zeros(len(cnn_caches), self.num_heads, 0, 2 * head_dim), cnn_cache
@@ -160,19 +193,30 @@ class ConformerEncoder(nn.Module):
         """
         if chunk_size != -1:
             self.check_streams()
+            if chunk_size % self.chunk_multiple != 0:
+                raise ValueError("chunk_size must be a multiple of the model's groups of frames")
         x, out_lengths = self.subsample(features, lengths, 0, True)
         batch, frames = x.size(0), x.size(1)
         if frames == 0:
             return x, out_lengths
         x = self.add_speaker(self.dropout(self.positions.enter(x, 0)))
         present = torch.arange(frames, device=x.device).unsqueeze(0) < out_lengths.unsqueeze(1)
+        chunk_size = chunk_size * self.rate if chunk_size > 0 else chunk_size
+        left_context = left_context * self.rate if left_context > 0 else left_context
         visible = chunk_mask(frames, chunk_size, left_context, x).unsqueeze(0)
         visible = (visible & present.unsqueeze(1)).unsqueeze(1)  # (B, 1, T', T')
         tables = self.position_tables(frames, frames, 0, x)
         no_keys = x.new_zeros(batch, self.num_heads, 0, 2 * (self.model_dim // self.num_heads))
-        for layer in self.encoders:
+        for i, layer in enumerate(self.encoders):
             silence = layer.initial_cnn_cache(batch)
             x, _, _ = layer(x, tables, visible, present, chunk_size, no_keys, silence)
+            stride = self.strides[i]
+            if stride > 1:
+                visible = visible[:, :, ::stride, ::stride]
+                present = present[:, ::stride]
+                tables = [table[::stride] for table in tables]
+                chunk_size = chunk_size // stride if chunk_size > 0 else chunk_size
+                out_lengths = torch.div(out_lengths + stride - 1, stride, rounding_mode="floor")
         return self.last_norm(x), out_lengths
 
     def forward_chunk(self, features: Tensor, offset: int, last: bool, left_context: int,
@@ -193,6 +237,7 @@ class ConformerEncoder(nn.Module):
         if offset != 0 or not last:
             self.check_streams()
         lengths = torch.full([1], features.size(1), dtype=torch.int64, device=features.device)
+        offset *= self.rate
         x, _ = self.subsample(features, lengths, offset, last)
         if x.size(1) == 0:
             return x, att_cache, cnn_cache
@@ -200,14 +245,22 @@ class ConformerEncoder(nn.Module):
         keys = att_cache.size(2) + x.size(1)
         tables = self.position_tables(x.size(1), keys, offset, x)
         everything = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=x.device)
-        first_kept = 0 if left_context < 0 else max(0, keys - left_context)
+        kept = keys if left_context < 0 else min(keys, left_context * self.rate)
+        rate = 1  # frames of the subsampling per frame of the layer
         att_caches: List[Tensor] = []
         cnn_caches: List[Tensor] = []
         for i, layer in enumerate(self.encoders):
-            x, att, cnn = layer(x, tables, everything, everything[0, 0], -1, att_cache[i:i + 1],
-                                cnn_cache[i])
-            att_caches.append(att[:, :, first_kept:])
-            cnn_caches.append(cnn)
+            cached = att_cache.size(2) // rate
+            x, att, cnn = layer(x, tables, everything, everything[0, 0], -1,
+                                att_cache[i:i + 1, :, att_cache.size(2) - cached:],
+                                cnn_cache[i, :, :, cnn_cache.size(3) - self.cnn_frames[i]:])
+            att = att[:, :, max(0, att.size(2) - kept // rate):]
+            att_caches.append(F.pad(att, [0, 0, kept - att.size(2), 0]))
+            cnn_caches.append(F.pad(cnn, [cnn_cache.size(3) - cnn.size(2), 0]))
+            stride = self.strides[i]
+            if stride > 1:
+                tables = [table[::stride] for table in tables]
+                rate *= stride
         return self.last_norm(x), torch.cat(att_caches, 0), torch.stack(cnn_caches, 0)
 
     def check_streams(self) -> None:

@@ -69,10 +69,11 @@ class BatchNorm(nn.Module):
 class Convolution(nn.Module):
     """Pointwise to twice the width, gate, depthwise, norm, activation, pointwise."""
 
-    def __init__(self, model_dim: int, config: ConvolutionConfig) -> None:
+    def __init__(self, model_dim: int, config: ConvolutionConfig, stride: int = 1) -> None:
         super().__init__()
         kernel, bias = config.kernel_size, config.bias
         self.activation = config.activation
+        self.stride = stride  # frames per output
         self.gated_zero = config.left_padding == "gated_zero"
         self.pointwise_conv1 = nn.Conv1d(model_dim, 2 * model_dim, 1, bias=bias)
         self.depthwise_conv = DepthwiseConvolution(model_dim, kernel, config.type, bias)
@@ -101,10 +102,11 @@ class Convolution(nn.Module):
             chunk_size: for dynamic_chunk: size of the chunks in x, -1 for one chunk.
 
         Returns:
-            (B, T, d) and the next cnn_cache, same shape.
+            (B, ceil(T / stride), d) and the next cnn_cache, same shape.
         """
         gated = F.glu(self.pointwise_conv1(x.transpose(1, 2)), dim=1)
         filtered, cnn_cache = self.depthwise_conv(gated, cnn_cache, present, chunk_size)
+        filtered = filtered[:, :, ::self.stride]
         y = activate(self.norm(filtered.transpose(1, 2)), self.activation)
         y = self.pointwise_conv2(y.transpose(1, 2)).transpose(1, 2)
         return y, cnn_cache

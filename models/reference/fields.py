@@ -11,7 +11,7 @@ T = TypeVar("T")
 def read_object(cls: Type[T], value: Any, where: str) -> T:
     """An instance of the dataclass `cls` from a JSON object with exactly its fields.
 
-    A field of type Optional may be null.
+    A field of type Optional may be null; one of type List is a list.
 
     Raises:
         ValueError: names the field (as `where`.field), its value and the expected one.
@@ -65,7 +65,10 @@ def check_type(value: Any, kind: Any, where: str) -> None:
 
 
 def _check_optional_type(value: Any, kind: Any, where: str) -> None:
-    """check_type, except that null is an Optional."""
+    """check_type, except that null is an Optional, and a list a List."""
+    if typing.get_origin(kind) is list:
+        check_list(value, typing.get_args(kind)[0], where)
+        return
     inner = [member for member in typing.get_args(kind) if not isinstance(None, member)]
     if not inner:
         check_type(value, kind, where)

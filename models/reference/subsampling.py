@@ -16,7 +16,7 @@ from models.reference.feed_forward import activate
 from models.reference.fields import check_at_least, check_choice
 
 TYPES = ("conv1d2", "conv2d2", "conv2d4", "conv2d6", "conv2d8", "conv2d_1_2_1", "conv2d_1_2_2",
-         "linear", "striding4", "dw_striding8")
+         "conv2d_2", "linear", "striding4", "dw_striding8")
 REWORKED_TYPES = ("conv2d_1_2_1", "conv2d_1_2_2")  # of icefall's reworked Conformer
 STRIDING_TYPES = ("striding4", "dw_striding8")  # NeMo's: padded, with `channels` and `causal`
 
@@ -99,6 +99,7 @@ def geometry_of(config: SubsamplingConfig) -> Geometry:
         "conv1d2": ((3, 3), (1, 2)), "conv2d2": ((3, 3), (2, 1)), "conv2d4": ((3, 3), (2, 2)),
         "conv2d6": ((3, 5), (2, 3)), "conv2d8": ((3, 3, 3), (2, 2, 2)),
         "conv2d_1_2_1": ((3, 3, 3), (1, 2, 1)), "conv2d_1_2_2": ((3, 3, 3), (1, 2, 2)),
+        "conv2d_2": ((3,), (2,)),
         "linear": ((), ()),
         "striding4": ((3, 3), (2, 2)), "dw_striding8": ((3, 3, 3), (2, 2, 2)),
     }[config.type]

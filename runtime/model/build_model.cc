@@ -62,10 +62,13 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
   StreamingConfig& streaming = config.streaming;
   if (streaming.chunk_size == -1) {
     streaming.only.clear();
-    streaming.chunk_size = std::max(kSubstituteSetting.chunk_size, streaming.min_chunk_size);
-    streaming.left_context =
+    const int64_t multiple = encoder.ChunkMultiple();
+    const int64_t chunk = std::max(kSubstituteSetting.chunk_size, streaming.min_chunk_size);
+    const int64_t left =
         std::min(kSubstituteSetting.left_context,
                  streaming.max_left_context.value_or(kSubstituteSetting.left_context));
+    streaming.chunk_size = (chunk + multiple - 1) / multiple * multiple;
+    streaming.left_context = left / multiple * multiple;
   }
   return config;
 }
@@ -177,8 +180,10 @@ std::string Fingerprint(const std::string& digest, const ModelOptions& options,
 void WarmUp(const Encoder& encoder, const CtcHead* ctc_head, const Transducer* transducer,
             const StreamingConfig& streaming) {
   constexpr int64_t kMaxChunkSize = 64;
-  const int64_t chunk_size =
-      streaming.chunk_size < 0 ? kMaxChunkSize : std::min(streaming.chunk_size, kMaxChunkSize);
+  const int64_t multiple = encoder.config().ChunkMultiple();
+  const int64_t chunk_size = streaming.chunk_size < 0
+                                 ? kMaxChunkSize
+                                 : std::min(streaming.chunk_size, kMaxChunkSize * multiple);
   EncoderState state = encoder.InitialState();
   const bool whole = encoder.config().NeedsWholeUtterance() != nullptr;
   const int64_t num_frames = encoder.FramesForChunk(state, chunk_size);
@@ -260,7 +265,7 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   // A window has no statistics of the stream so far.
   const bool is_running = config.encoder.normalization == Normalization::kRunning;
   if (config.streaming.chunk_size == -1 && !is_running) {
-    const int64_t rate = SubsamplingGeometry(config.encoder.subsampling).rate();
+    const int64_t rate = config.encoder.Geometry().rate();
     config.streaming.window =
         WindowFor(frame_extractor->geometry().shift_ms() * static_cast<double>(rate));
   }

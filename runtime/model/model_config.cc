@@ -201,6 +201,14 @@ void CheckWindow(const StreamingConfig& streaming, const StreamingSetting& setti
   }
 }
 
+// Throws OptionError for a size that would cut a group of frames.
+void CheckMultiple(const char* name, int64_t value, int64_t multiple) {
+  if (value == -1 || value % multiple == 0) return;
+  throw OptionError(OptionName(name) + " is " + std::to_string(value) +
+                    ", expected a multiple of " + std::to_string(multiple) +
+                    ": the attention of this model joins groups of frames");
+}
+
 }  // namespace
 
 void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) {
@@ -212,6 +220,10 @@ void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) 
     throw OptionError(OptionName("chunk_size") + " is " + std::to_string(setting.chunk_size) +
                       ", expected -1, or a " + OptionName("right_context") +
                       " of 0 or more: this model needs the whole utterance, " + reason);
+  }
+  if (setting.chunk_size != -1) {
+    CheckMultiple("chunk_size", setting.chunk_size, config.encoder.ChunkMultiple());
+    CheckMultiple("left_context", setting.left_context, config.encoder.ChunkMultiple());
   }
   const std::vector<StreamingSetting>& only = config.streaming.only;
   std::string names;

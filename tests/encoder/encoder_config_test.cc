@@ -222,6 +222,63 @@ TEST(EncoderConfigTest, MultitalkerConformer) {
   }
 }
 
+// WeNet's, with strides and groups of frames.
+json EfficientSection() {
+  json section = ValidSection();
+  section["type"] = "efficient_conformer";
+  section["position"] = {{"scheme", "grouped_unshifted"},
+                         {"linear_pos_bias", false},
+                         {"query_scaling", "after_bias"},
+                         {"group_sizes", {3, 3, 2, 1}}};
+  section["strides"] = {1, 2, 2, 1};
+  section["strides_divide_kernels"] = true;
+  return section;
+}
+
+TEST(EncoderConfigTest, EfficientConformer) {
+  const EncoderConfig config = Parse(EfficientSection());
+  EXPECT_EQ(config.type, EncoderType::kEfficientConformer);
+  std::vector<int64_t> kernels, groups, frames;
+  for (int layer = 0; layer < 4; ++layer) {
+    kernels.push_back(config.kernel_size(layer));
+    groups.push_back(config.group_size(layer));
+    frames.push_back(config.frames_per_encoder_frame(layer));
+  }
+  EXPECT_EQ(kernels, (std::vector<int64_t>{15, 15, 7, 3}));
+  EXPECT_EQ(groups, (std::vector<int64_t>{3, 3, 2, 1}));
+  EXPECT_EQ(frames, (std::vector<int64_t>{4, 4, 2, 1}));
+  EXPECT_EQ(config.ChunkMultiple(), 3);
+  EXPECT_EQ(config.Geometry().rate(), 16);
+  EXPECT_EQ(Parse(ValidSection()).ChunkMultiple(), 1);
+  EXPECT_EQ(Parse(ValidSection()).Geometry().rate(), 4);
+  for (const char* field : {"strides", "strides_divide_kernels"}) {
+    const json::json_pointer pointer("/" + std::string(field));
+    EXPECT_TRUE(Contains(ParseError(Without(EfficientSection(), pointer)),
+                         "m.pt: encoder." + std::string(field) + " is missing"));
+    EXPECT_TRUE(
+        Contains(ParseError(With(ValidSection(), pointer, EfficientSection().at(pointer))),
+                 "m.pt: encoder." + std::string(field) + " is a field this version does not know"));
+  }
+}
+
+TEST(EncoderConfigTest, WrongStridesAndGroups) {
+  const auto refusal = [](const std::string& field, const json& value) {
+    return ParseError(With(EfficientSection(), json::json_pointer(field), value));
+  };
+  EXPECT_EQ(refusal("/strides", {1, 2, 2}),
+            "m.pt: encoder.strides is [1,2,2], expected one for each of num_layers 4");
+  EXPECT_TRUE(Contains(refusal("/strides", {1, 0, 2, 1}), "encoder.strides"));
+  EXPECT_TRUE(Contains(refusal("/strides", {16, 16, 1, 1}), "expected a product of at most 64"));
+  EXPECT_TRUE(Contains(refusal("/strides", {16, 1, 1, 1}),
+                       "expected kernels that are left of at least one frame"));
+  EXPECT_TRUE(Contains(refusal("/convolution", nullptr), "expected an object"));
+  EXPECT_TRUE(Contains(refusal("/position", {{"scheme", "absolute"}}),
+                       "expected the scheme none, unshifted or grouped_unshifted"));
+  EXPECT_EQ(refusal("/position/group_sizes", {3, 3}),
+            "m.pt: encoder.position.group_sizes is [3,3], expected one for each of num_layers 4");
+  EXPECT_TRUE(Contains(refusal("/position/group_sizes", {0, 1, 1, 1}), "group_sizes"));
+}
+
 TEST(EncoderConfigTest, SmallestSizes) {
   json section = ValidSection();
   section["input_dim"] = 7;
@@ -322,7 +379,8 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
 
 TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
   EXPECT_EQ(RefusalOf("/type", "transformer"),
-            "expected one of \"branchformer\", \"conformer\", \"multitalker_conformer\", "
+            "expected one of \"branchformer\", \"conformer\", \"efficient_conformer\", "
+            "\"multitalker_conformer\", "
             "\"reworked_conformer\"");
   EXPECT_EQ(RefusalOf("/convolution/type", "anticausal"),
             "expected one of \"causal\", \"dynamic_chunk\", \"symmetric\"");

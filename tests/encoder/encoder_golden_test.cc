@@ -172,7 +172,7 @@ TEST_P(EncoderGoldenTest, Attention) {
 
 TEST_P(EncoderGoldenTest, Convolution) {
   const auto module = backend().MakeConvolution(
-      BindConvolution(TinyConfig(), std::string(kLayer) + ".conv_module", weights()), nullptr);
+      BindConvolution(TinyConfig(), 0, std::string(kLayer) + ".conv_module", weights()), nullptr);
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
     ExpectGolden(Added(*module, Input("module_x"), &state), "convolution" + Suffix(cached));
@@ -186,9 +186,10 @@ TEST_P(EncoderGoldenTest, Layer) {
   const ConformerLayer module(backend(), BindConformerLayer(TinyConfig(), 0, weights()), 0, true);
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
-    Matrix x = Input("module_x");
-    module.Forward({testing::OneChunk(0, x.count(), 0, &state, -1)}, x.rows());
-    ExpectGolden(x, "layer" + Suffix(cached));
+    LayerFrames frames{{}, Input("module_x")};
+    frames.segments = {testing::OneChunk(0, frames.rows.count(), 0, &state, -1)};
+    module.Forward(&frames);
+    ExpectGolden(frames.rows, "layer" + Suffix(cached));
   }
 }
 

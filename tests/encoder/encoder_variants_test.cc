@@ -136,6 +136,33 @@ const std::vector<Variant>& Variants() {
        }},
       {"multitalker_conformer",
        [](EncoderConfig* c) { c->type = EncoderType::kMultitalkerConformer; }},
+      {"efficient_conformer",
+       [](EncoderConfig* c) {
+         c->type = EncoderType::kEfficientConformer;
+         c->num_layers = 4;
+         c->position = GroupedUnshifted{{}, {3, 3, 1, 1}};
+         c->strides = {1, 2, 1, 1};
+         c->strides_divide_kernels = true;
+         c->convolution->kernel_size = 7;
+         c->convolution->gated_padding = true;
+       }},
+      {"efficient_conformer_dynamic_chunk",
+       [](EncoderConfig* c) {
+         c->type = EncoderType::kEfficientConformer;
+         c->num_layers = 3;
+         c->subsampling = {SubsamplingType::kConv2dOnce2};
+         c->position = GroupedUnshifted{{true, false}, {2, 5, 1}};
+         c->strides = {2, 2, 3};
+         c->convolution->type = ConvolutionType::kDynamicChunk;
+         c->convolution->kernel_size = 6;
+         c->norm_first = false;
+       }},
+      {"efficient_conformer_of_one_group",
+       [](EncoderConfig* c) {
+         c->type = EncoderType::kEfficientConformer;
+         c->position = UnshiftedPosition{};
+         c->strides = {4, 1};
+       }},
       {"no_normalization", [](EncoderConfig* c) { c->normalization = Normalization::kNone; }},
       {"running_normalization",
        [](EncoderConfig* c) {
@@ -154,6 +181,8 @@ class EncoderVariantsTest : public ::testing::TestWithParam<std::tuple<Variant, 
     std::get<0>(GetParam()).change(&config);
     return config;
   }
+  // A chunk size or left context that this encoder has, from that of the others.
+  static int64_t Fit(int64_t size) { return size > 0 ? size * Config().ChunkMultiple() : size; }
   static const Arithmetic& arithmetic() { return std::get<1>(GetParam()); }
   static Encoder MakeEncoder() { return RandomEncoder(Config(), std::get<1>(GetParam()), kSeed); }
 };
@@ -192,8 +221,9 @@ TEST_P(EncoderVariantsTest, ChunkedEqualsFullUnderMask) {
   double worst = 0;
   for (const int64_t num_frames : {1, 2, 6, 15, 16, 17, 18, 66, 143}) {
     const Matrix features = RandomFeatures(encoder.config(), num_frames, kSeed + 1);
-    for (const int64_t chunk_size : ChunkSizes()) {
-      for (const int64_t left_context : LeftContexts(chunk_size)) {
+    for (const int64_t size : ChunkSizes()) {
+      for (const int64_t left : LeftContexts(size)) {
+        const int64_t chunk_size = Fit(size), left_context = Fit(left);
         SCOPED_TRACE(::testing::Message() << num_frames << " frames, chunk_size " << chunk_size
                                           << ", left_context " << left_context);
         const Matrix full = ForwardUnderMask(encoder, features, chunk_size, left_context);
@@ -212,9 +242,10 @@ TEST_P(EncoderVariantsTest, IsTheReference) {
   if (!testing::kHasLibTorch) GTEST_SKIP() << "this build has no reference";
   const Encoder exact = RandomEncoder(Config(), MostExact(), kSeed);
   const Matrix features = RandomFeatures(Config(), 143, kSeed + 1);
-  for (const int64_t chunk_size : ChunkSizes()) {
-    const Matrix expected = RunAlone(exact, features, chunk_size, 9);
-    EXPECT_LE(RelativeError(RunAlone(MakeEncoder(), features, chunk_size, 9), expected),
+  for (const int64_t size : ChunkSizes()) {
+    const int64_t chunk_size = Fit(size), left_context = Fit(9);
+    const Matrix expected = RunAlone(exact, features, chunk_size, left_context);
+    EXPECT_LE(RelativeError(RunAlone(MakeEncoder(), features, chunk_size, left_context), expected),
               arithmetic().FromExact());
   }
 }
@@ -224,11 +255,12 @@ TEST_P(EncoderVariantsTest, BatchesAndCopiesChangeNothing) {
   std::mt19937_64 random(kSeed);
   std::vector<Playback> runs;
   std::vector<Matrix> alone;
-  for (const int64_t chunk_size : ChunkSizes()) {
+  for (const int64_t size : ChunkSizes()) {
+    const int64_t chunk_size = Fit(size), left_context = Fit(2 * size + 1);
     const Matrix features =
         RandomFeatures(encoder.config(), static_cast<int64_t>(1 + random() % 200), random());
-    alone.push_back(RunAlone(encoder, features, chunk_size, 2 * chunk_size + 1));
-    runs.emplace_back(encoder, features, chunk_size, 2 * chunk_size + 1);
+    alone.push_back(RunAlone(encoder, features, chunk_size, left_context));
+    runs.emplace_back(encoder, features, chunk_size, left_context);
   }
   for (;;) {
     std::vector<Playback*> waiting;
@@ -244,6 +276,29 @@ TEST_P(EncoderVariantsTest, BatchesAndCopiesChangeNothing) {
   for (size_t i = 0; i < runs.size(); ++i) {
     EXPECT_LE(RelativeError(runs[i].output, alone[i]), arithmetic().Batched()) << "seed " << kSeed;
   }
+}
+
+TEST(EfficientConformerTest, ChunksThatCutAGroupAreRefused) {
+  EncoderConfig config = testing::SmallConfig();
+  for (const Variant& variant : Variants()) {
+    if (std::string(variant.name) == "efficient_conformer") variant.change(&config);
+  }
+  EXPECT_EQ(config.ChunkMultiple(), 3);
+  const Encoder encoder = RandomEncoder(config, MostExact(), kSeed);
+  const Matrix features = RandomFeatures(config, 150, kSeed);
+  const auto refusals = [&](int64_t chunk_size, int64_t left_context) {
+    return ErrorMessage<std::invalid_argument>(
+               [&] { RunAlone(encoder, features, chunk_size, left_context); }) +
+           ErrorMessage<std::invalid_argument>(
+               [&] { ForwardUnderMask(encoder, features, chunk_size, left_context); });
+  };
+  for (const int64_t left_context : {3, -1}) {
+    EXPECT_EQ(refusals(4, left_context),
+              "chunk_size is 4; expected a multiple of 3chunk_size is 4; expected a multiple of 3");
+  }
+  EXPECT_EQ(
+      refusals(6, 5),
+      "left_context is 5; expected a multiple of 3left_context is 5; expected a multiple of 3");
 }
 
 TEST(WholeUtteranceModelTest, ChunksAreRefusedAndTheWholeUtteranceIsNot) {

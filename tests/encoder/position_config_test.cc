@@ -42,7 +42,9 @@ std::vector<json> ValidSections() {
           json::parse(R"({"scheme": "rotary"})"),
           json::parse(R"({"scheme": "windowed_rpe", "linear_pos_bias": false,
                       "query_scaling": "after_bias", "table_order": "descending", "left": 128,
-                      "right": -1})")};
+                      "right": -1})"),
+          json::parse(R"({"scheme": "grouped_unshifted", "linear_pos_bias": true,
+                      "query_scaling": "before_bias", "group_sizes": [3, 1]})")};
 }
 
 PositionConfig Parse(const json& object) {
@@ -101,6 +103,11 @@ TEST(PositionConfigTest, ReadsEveryScheme) {
   EXPECT_EQ(windowed.window->left, 128);
   EXPECT_EQ(windowed.window->right, -1);
   EXPECT_FALSE(chunk_rpe.window.has_value());
+
+  const auto grouped = std::get<GroupedUnshifted>(Parse(sections[9]));
+  EXPECT_TRUE(grouped.query.linear_pos_bias);
+  EXPECT_FALSE(grouped.query.scale_after_bias);
+  EXPECT_EQ(grouped.group_sizes, (std::vector<int64_t>{3, 1}));
 }
 
 TEST(PositionConfigTest, SomeSchemesNeedTheWholeUtterance) {
@@ -140,7 +147,8 @@ TEST(PositionConfigTest, FieldsOfAnotherSchemeAreRefused) {
 TEST(PositionConfigTest, OutOfRange) {
   EXPECT_EQ(RefusalOf("none", "scheme", "rel_pos"),
             R"(expected one of "none", "absolute", "chunk_rpe", "bounded_rpe", )"
-            R"("relative_key_value", "unshifted", "legacy_rel_pos", "rotary", "windowed_rpe")");
+            R"("relative_key_value", "unshifted", "grouped_unshifted", "legacy_rel_pos", )"
+            R"("rotary", "windowed_rpe")");
   EXPECT_EQ(RefusalOf("windowed_rpe", "left", -2), "expected an integer from -1 to 1048576");
   for (const json& value : {json(0), json(-1), json(1 << 21), json(UINT64_MAX)}) {
     EXPECT_EQ(RefusalOf("bounded_rpe", "radius", value), "expected an integer from 1 to 1048576");

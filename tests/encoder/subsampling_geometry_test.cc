@@ -35,6 +35,7 @@ TEST(SubsamplingGeometryTest, RatesAndContexts) {
   // WeNet's rate and right_context; for NeMo's kinds 1 + 2 (+ 4) frames of padding 1 before, and
   // twice that when all padding but one is before.
   for (const Expected& expected : {Expected{{SubsamplingType::kConv1d2}, 2, 0, 4},
+                                   Expected{{SubsamplingType::kConv2dOnce2}, 2, 0, 2},
                                    Expected{{SubsamplingType::kConv2d2}, 2, 0, 6},
                                    Expected{{SubsamplingType::kConv2d4}, 4, 0, 6},
                                    Expected{{SubsamplingType::kConv2d6}, 6, 0, 10},
@@ -50,6 +51,18 @@ TEST(SubsamplingGeometryTest, RatesAndContexts) {
     EXPECT_EQ(geometry.rate(), expected.rate);
     EXPECT_EQ(geometry.left_overlap(), expected.left_overlap);
     EXPECT_EQ(geometry.right_context(), expected.right_context);
+  }
+}
+
+TEST(SubsamplingGeometryTest, StridesOfLayers) {
+  const SubsamplingGeometry once({SubsamplingType::kConv2dOnce2});
+  const SubsamplingGeometry strided({SubsamplingType::kConv2dOnce2}, {1, 2, 1, 3});
+  EXPECT_EQ(strided.rate(), 12);
+  EXPECT_EQ(strided.left_overlap(), 0);
+  EXPECT_EQ(strided.right_context(), 12);  // 6 frames of the subsampling
+  for (int64_t frames = 0; frames < 200; ++frames) {
+    // The last frame of a rate may stand for fewer frames than the others.
+    EXPECT_EQ(strided.NumEncoderFrames(frames), (once.NumEncoderFrames(frames) + 5) / 6);
   }
 }
 

@@ -33,7 +33,7 @@ from models.reference.normalization import (RUNNING_TYPES, UTTERANCE_TYPES,  # n
                                             NormalizationConfig, normalize_running,
                                             normalize_utterance)
 from models.reference.positions import make_options  # noqa: E402
-from models.reference.subsampling import SubsamplingConfig, geometry_of  # noqa: E402
+from models.reference.subsampling import SubsamplingConfig  # noqa: E402
 
 SEED = 253  # one of few with which most units win somewhere on noise of changing level
 CONFIG = ConformerConfig(input_dim=20, model_dim=16, num_layers=2, num_heads=2,
@@ -44,6 +44,7 @@ NUM_FRAMES = 75  # feature frames of the recorded utterance: 18 encoder frames, 
 MASKS = [(1, 0), (2, 3), (4, 8), (5, -1), (16, 1), (-1, -1)]  # (chunk_size, left_context)
 CHUNKED = [(1, 2), (4, 8), (7, -1)]
 VARIANT_MASKS = [(1, 0), (2, 3), (4, -1), (-1, -1)]
+MASKS_OF_GROUPS = [(3, 0), (6, 3), (3, -1), (-1, -1)]  # of variants with groups of 3 frames
 CACHED_KEYS, CHUNK = 7, 3  # M' and C of the attention with a cache
 
 
@@ -105,6 +106,17 @@ VARIANTS: Dict[str, ConformerConfig] = {
        for name, epsilon in (("running_mean", None), ("running_biased", 1e-20),
                              ("utterance_mean", None), ("utterance_biased", 1e-20))},
     "multitalker_conformer": variant(type="multitalker_conformer"),
+    "efficient_conformer": variant(
+        type="efficient_conformer", num_layers=4, strides=[1, 2, 1, 1],
+        strides_divide_kernels=True,
+        position=make_options("grouped_unshifted", group_sizes=[3, 3, 1, 1]),
+        convolution=ConvolutionConfig(7, left_padding="gated_zero")),
+    "efficient_conformer_dynamic_chunk": variant(
+        type="efficient_conformer", num_layers=3, strides=[2, 1, 2],
+        subsampling=SubsamplingConfig("conv2d_2"), norm_first=False,
+        position=make_options("grouped_unshifted", group_sizes=[3, 2, 1], linear_pos_bias=True,
+                              query_scaling="before_bias"),
+        convolution=ConvolutionConfig(5, "dynamic_chunk", "batch_norm")),
     "rotary": variant(position=make_options("rotary")),
     "windowed_rpe": variant(position=make_options("windowed_rpe", left=3, right=2)),
     "e_branchformer": variant(
@@ -218,7 +230,7 @@ def setting_name(chunk_size: int, left_context: int) -> str:
 def run_chunked(model: SpeechModel, config: ConformerConfig, features: Tensor, chunk_size: int,
                 left_context: int) -> Tensor:
     """(T, input_dim) through encode_chunk, the tail included; returns (T', d)."""
-    geometry = geometry_of(config.subsampling)
+    geometry = config.geometry()
     total = geometry.num_encoder_frames(features.size(0))
     att, cnn = model.initial_caches()
     outputs, offset = [features.new_zeros(0, config.model_dim)], 0
@@ -252,7 +264,7 @@ def variant_streaming(config: ConformerConfig) -> Dict[str, Any]:
     if config.needs_whole_utterance():
         whole = {"chunk_size": -1, "left_context": -1}
         return {**whole, "only": [whole]}
-    return STREAMING
+    return {name: size * config.chunk_multiple() for name, size in STREAMING.items()}
 
 
 def make_variant_goldens(name: str) -> Dict[str, Tensor]:
@@ -264,15 +276,15 @@ def make_variant_goldens(name: str) -> Dict[str, Tensor]:
     loudness = 17.0 if config.normalization.type != "none" else 0.0
     features = (loudness + 2 * normal(random, NUM_FRAMES, config.input_dim)).double()
     goldens = {"features": features}
-    masks = [(-1, -1)] if config.needs_whole_utterance() else VARIANT_MASKS
-    for chunk_size, left_context in masks:
+    masks = VARIANT_MASKS if config.chunk_multiple() == 1 else MASKS_OF_GROUPS
+    for chunk_size, left_context in [(-1, -1)] if config.needs_whole_utterance() else masks:
         frames = features
         kind, epsilon = config.normalization.type, config.normalization.epsilon
         if kind in UTTERANCE_TYPES:
             frames = normalize_utterance(features, epsilon, UTTERANCE_TYPES[kind])
         elif kind in RUNNING_TYPES:
             frames = normalize_running(features, epsilon, chunk_size,
-                                       geometry_of(config.subsampling), RUNNING_TYPES[kind])
+                                       config.geometry(), RUNNING_TYPES[kind])
         setting = setting_name(chunk_size, left_context)
         if frames is not features:
             goldens["normalized_" + setting] = frames

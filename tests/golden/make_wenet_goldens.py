@@ -83,6 +83,17 @@ CASES: Dict[str, Tuple[str, str, str, Dict[str, Any], bool, int, int]] = {
         linear_units=24, cgmlp_conv_kernel=5, merge_conv_kernel=3, activation_type="relu",
         macaron_style=False, pos_enc_layer_type="abs_pos", selfattention_layer_type="selfattn"),
         False, -1, -1),
+    # Grouped attention works in layers without a stride up to v3, and only there.
+    "v2_efficient_conformer_causal": ("v2.2.1", "efficientConformer", "bitransformer", {
+        **encoder_conf(causal=True, cnn_module_kernel=7, cnn_module_norm="layer_norm",
+                       input_layer="conv2d", num_blocks=3, use_dynamic_chunk=True),
+        "efficient_conf": {"stride_layer_idx": [1], "stride": [2], "group_layer_idx": [0, 1],
+                           "group_size": 3, "stride_kernel": True}}, True, 3, 2),
+    "main_efficient_conformer_symmetric": ("main", "efficientConformer", "transformer", {
+        **encoder_conf(cnn_module_kernel=5, cnn_module_norm="batch_norm", input_layer="conv2d2",
+                       num_blocks=3, macaron_style=False, activation_type="relu"),
+        "efficient_conf": {"stride_layer_idx": [0, 1], "stride": [2, 2], "group_layer_idx": [0, 1],
+                           "group_size": 3, "stride_kernel": False}}, False, -1, -1),
 }
 
 
@@ -161,9 +172,13 @@ def make(wenet: pathlib.Path, name: str) -> None:
     features = torch.from_numpy(random.standard_normal((1, NUM_FRAMES, INPUT_DIM))).float()
     lengths = torch.tensor([NUM_FRAMES])
     full, _ = model.encoder(features, lengths, -1, -1)
-    chunked, _ = model.encoder(features, lengths, chunk_size, num_left_chunks)
+    # WeNet counts frames before the strides, recorded are encoder frames.
+    strides = config["encoder_conf"].get("efficient_conf", {}).get("stride", [])
+    rate = int(np.prod(strides)) if chunk_size > 0 else 1
+    chunked, _ = model.encoder(features, lengths, chunk_size * rate, num_left_chunks)
     if chunk_size > 0:
-        streamed, _ = model.encoder.forward_chunk_by_chunk(features, chunk_size, num_left_chunks)
+        streamed, _ = model.encoder.forward_chunk_by_chunk(features, chunk_size * rate,
+                                                           num_left_chunks)
         torch.testing.assert_close(streamed, chunked, rtol=0, atol=1e-5)
         assert (chunked - full).abs().max() > 1e-3  # else the mask would prove nothing
     recorded = {f"weight/{key}": value.numpy() for key, value in model.state_dict().items()

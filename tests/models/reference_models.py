@@ -2,9 +2,10 @@
 
 import dataclasses
 import itertools
+import math
 import pathlib
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import torch
 from torch import Tensor
@@ -21,8 +22,7 @@ from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
 from models.reference.normalization import NormalizationConfig  # noqa: E402
 from models.reference.positions import SCHEMES, make_options  # noqa: E402
 from models.reference.subsampling import TYPES as SUBSAMPLINGS  # noqa: E402
-from models.reference.subsampling import (STRIDING_TYPES, SubsamplingConfig,  # noqa: E402
-                                          geometry_of)
+from models.reference.subsampling import STRIDING_TYPES, SubsamplingConfig  # noqa: E402
 
 CONFIG = ConformerConfig(input_dim=20, model_dim=16, num_layers=2, num_heads=2,
                          feed_forward_dim=24, convolution=ConvolutionConfig(5))
@@ -36,7 +36,8 @@ def with_(**fields: Any) -> ConformerConfig:
 
 def position_configs() -> Dict[str, ConformerConfig]:
     """Every scheme, each with every value of its options."""
-    options: Dict[str, Any] = {name: make_options(name) for name in SCHEMES}
+    options: Dict[str, Any] = {name: make_options(name) for name in SCHEMES
+                               if name != "grouped_unshifted"}
     for scaling, bias in itertools.product(["after_bias", "before_bias"], [False, True]):
         for name in ("chunk_rpe", "bounded_rpe", "unshifted", "legacy_rel_pos"):
             options[f"{name}-{scaling}-{bias}"] = make_options(
@@ -87,12 +88,32 @@ def branches_configs() -> Dict[str, ConformerConfig]:
     return configs
 
 
+def efficient_configs() -> Dict[str, ConformerConfig]:
+    """Efficient Conformers: strides, groups, and kernels that strides divide."""
+    def of(strides: List[int], position: Any, **fields: Any) -> ConformerConfig:
+        return with_(type="efficient_conformer", num_layers=len(strides), strides=strides,
+                     position=position, **fields)
+    groups = {name: make_options("grouped_unshifted", group_sizes=sizes, query_scaling=scaling)
+              for name, sizes, scaling in (("threes", [3, 3, 1], "after_bias"),
+                                           ("twos", [1, 2, 3], "before_bias"))}
+    configs = {f"efficient-{kind}-{name}": of(strides, groups[name],
+                                              convolution=ConvolutionConfig(7, kind))
+               for kind, name, strides in itertools.product(CONVOLUTIONS, groups,
+                                                            [[1, 2, 1], [2, 3, 2]])}
+    configs["efficient-divided"] = of(
+        [2, 2, 1], make_options("unshifted"), strides_divide_kernels=True,
+        convolution=ConvolutionConfig(9, left_padding="gated_zero"), norm_first=False)
+    configs["efficient-none"] = of([1, 2], make_options("none"))
+    return configs
+
+
 def model_configs() -> Dict[str, ConformerConfig]:
     """Every option of the encoder occurs."""
     configs = position_configs()
     configs.update((name, with_(subsampling=kind)) for name, kind in subsampling_configs().items())
     configs.update((name, with_(convolution=kind)) for name, kind in convolution_configs().items())
     configs.update(branches_configs())
+    configs.update(efficient_configs())
     configs["post_norm"] = with_(norm_first=False)
     configs["transformer"] = with_(
         convolution=None, feed_forward=FeedForwardConfig(False, "relu"), after_norm=False)
@@ -145,7 +166,7 @@ def run_whole(model: Any, features: Tensor, chunk_size: int, left_context: int) 
 def run_chunked(model: Any, config: ConformerConfig, features: Tensor, chunk_size: int,
                 left_context: int) -> Tensor:
     """Feeds (T, input_dim) frames chunk by chunk, the tail included; returns (T', vocab)."""
-    geometry = geometry_of(config.subsampling)
+    geometry = config.geometry()
     total = geometry.num_encoder_frames(features.size(0))
     att, cnn = model.initial_caches()
     outputs, offset = [features.new_zeros(0, VOCAB)], 0
@@ -157,7 +178,7 @@ def run_chunked(model: Any, config: ConformerConfig, features: Tensor, chunk_siz
         with torch.no_grad():
             out, att, cnn = model.forward_chunk(chunk[None], offset, last, left_context, att, cnn)
         assert out.size(1) == min(chunk_size, total - offset)
-        assert left_context < 0 or att.size(2) <= left_context
+        assert left_context < 0 or att.size(2) <= left_context * math.prod(config.strides or [1])
         outputs.append(out[0])
         offset += out.size(1)
     return torch.cat(outputs, 0)

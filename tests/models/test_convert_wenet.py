@@ -1,5 +1,6 @@
 """WeNet experiments become archives that compute what WeNet computes."""
 
+import copy
 import json
 import pathlib
 from typing import Any, Dict
@@ -104,6 +105,40 @@ def test_recorded_cases(name, tmp_path, capsys):
     log_probs = module.decoder_log_probs(torch.randn(1, 5, config["encoder"]["model_dim"]),
                                          torch.tensor([5]), tokens, torch.tensor([2]), False)
     assert log_probs.shape == (1, 3, 12) and torch.isfinite(log_probs).all()
+
+
+def test_options_of_an_efficient_conformer(tmp_path, capsys):
+    causal = write_experiment(tmp_path, load_case("v2_efficient_conformer_causal"))
+    _, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt")
+    encoder = config["encoder"]
+    assert (encoder["type"], encoder["strides"]) == ("efficient_conformer", [1, 2, 1])
+    assert encoder["position"]["group_sizes"] == [3, 3, 1]
+    # WeNet's 16 frames of 40 ms are 8 encoder frames, and groups are of 3.
+    assert (config["streaming"]["chunk_size"], config["streaming"]["left_context"]) == (9, -1)
+    capsys.readouterr()
+    for section, change, expected in [
+            ("efficient_conf", {"stride_layer_idx": [1, 1], "stride": [2, 2]}, "[1, 1]"),
+            ("efficient_conf", {"stride_layer_idx": [3]}, "stride_layer_idx is [3]"),
+            ("efficient_conf", {"stride": [2, 2]}, "stride [2, 2]"),
+            ("efficient_conf", {"group_layer_idx": "all"}, "group_layer_idx is 'all'"),
+            ("efficient_conf", {"group_size": 0}, "group_size is 0"),
+            ("efficient_conf", {"a_new_option": 7}, "a_new_option is 7"),
+            (None, {"use_cnn_module": False}, "use_cnn_module is false"),
+            (None, {"pos_enc_layer_type": "abs_pos"}, "pos_enc_layer_type is 'abs_pos'")]:
+        changed = copy.deepcopy(causal)
+        conf = changed["encoder_conf"]
+        (conf[section] if section else conf).update(change)
+        save_config(tmp_path, changed)
+        assert expected in refusal(capsys, "wenet", tmp_path, tmp_path / "model2.pt")
+
+
+def test_an_efficient_conformer_in_chunks_on_request(tmp_path):
+    write_experiment(tmp_path, load_case("main_efficient_conformer_symmetric"))
+    _, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt")
+    assert config["streaming"]["chunk_size"] == -1
+    _, config, _ = convert("wenet", tmp_path, tmp_path / "chunks.pt", "--convolution=dynamic_chunk")
+    assert config["encoder"]["convolution"]["type"] == "dynamic_chunk"
+    assert (config["streaming"]["chunk_size"], config["streaming"]["left_context"]) == (33, 129)
 
 
 def test_contrastive_training_leaves_the_network_as_it_is(experiment, tmp_path):

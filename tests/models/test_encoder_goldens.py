@@ -79,7 +79,8 @@ def test_every_option_has_a_variant():
             if isinstance(value, dict):
                 collect(value, path + (name,))
             else:
-                seen.setdefault(path + (name,), set()).add(value)
+                for one in value if isinstance(value, list) else [value]:
+                    seen.setdefault(path + (name,), set()).add(one)
 
     for config in [generator.CONFIG, *generator.VARIANTS.values()]:
         collect(config.to_json())

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 
 import pytest
 from reference_models import CONFIG, model_configs, with_
@@ -71,7 +72,7 @@ def broken(config, path, name, value):
 
 @pytest.mark.parametrize("name", ["chunk_rpe", "bounded_rpe", "relative_key_value", "unshifted",
                                   "legacy_rel_pos", "absolute", "striding4-causal", "running",
-                                  "e_branchformer-causal-5", "reworked"])
+                                  "e_branchformer-causal-5", "reworked", "efficient-causal-threes"])
 def test_every_field_is_required_typed_and_no_other_known(name):
     config = MODELS[name]
     encoder = config.to_json()
@@ -85,13 +86,15 @@ def test_every_field_is_required_typed_and_no_other_known(name):
         for field in place:
             with pytest.raises(ValueError, match=rf"^{where}\.{field} is missing$"):
                 ConformerConfig.from_json(broken(config, path, field, None))
-            with pytest.raises(ValueError, match=rf"^{where}\.{field} is \[\], expected "):
-                ConformerConfig.from_json(broken(config, path, field, []))
+            wrong = {} if isinstance(place[field], list) else []
+            with pytest.raises(ValueError, match=rf"^{where}\.{field} is {re.escape(repr(wrong))}, "
+                                                 "expected "):
+                ConformerConfig.from_json(broken(config, path, field, wrong))
 
 
 @pytest.mark.parametrize("path, name, value, message", [
     ((), "type", "transformer", "encoder.type is 'transformer', expected one of conformer, "
-     "multitalker_conformer, reworked_conformer, branchformer"),
+     "multitalker_conformer, reworked_conformer, efficient_conformer, branchformer"),
     ((), "num_layers", 0, "encoder: num_layers is 0, expected at least 1"),
     ((), "num_layers", 2.0, "encoder.num_layers is 2.0, expected an integer"),
     ((), "num_layers", True, "encoder.num_layers is True, expected an integer"),
@@ -104,14 +107,15 @@ def test_every_field_is_required_typed_and_no_other_known(name):
     ((), "subsampling", "conv2d4", "encoder.subsampling is 'conv2d4', expected an object"),
     ((), "position", "none", "encoder.position is 'none', expected an object"),
     (("position",), "scheme", "rope", "encoder.position.scheme is 'rope', expected one of none, "
-     "absolute, chunk_rpe, bounded_rpe, relative_key_value, unshifted, legacy_rel_pos, rotary, "
-     "windowed_rpe"),
+     "absolute, chunk_rpe, bounded_rpe, relative_key_value, unshifted, grouped_unshifted, "
+     "legacy_rel_pos, rotary, windowed_rpe"),
     (("position",), "table_order", "up",
      "encoder.position: table_order is 'up', expected one of descending, ascending"),
     (("position",), "query_scaling", "both",
      "encoder.position: query_scaling is 'both', expected one of after_bias, before_bias"),
     (("subsampling",), "type", "vgg", "encoder.subsampling.type is 'vgg', expected one of "
-     "conv1d2, conv2d2, conv2d4, conv2d6, conv2d8, conv2d_1_2_1, conv2d_1_2_2, linear, striding4, "
+     "conv1d2, conv2d2, conv2d4, conv2d6, conv2d8, conv2d_1_2_1, conv2d_1_2_2, conv2d_2, linear, "
+     "striding4, "
      "dw_striding8"),
     (("normalization",), "type", "running", "encoder.normalization.epsilon is missing"),
     (("normalization",), "epsilon", 1e-5, "encoder.normalization.epsilon is not a known field"),
@@ -160,3 +164,18 @@ def test_bounds_of_position_options():
         make_options("rope")
     with pytest.raises(ValueError, match="expected the options of a scheme"):
         with_(position="chunk_rpe")
+
+
+@pytest.mark.parametrize("path, name, value, message", [
+    ((), "strides", [1, 2], "encoder: strides has 2 values, expected one for each of num_layers 3"),
+    ((), "strides", [1, 0, 2], "encoder: strides is 0, expected at least 1"),
+    ((), "strides", [1, "2", 2], "encoder.strides[1] is '2', expected an integer"),
+    (("position",), "group_sizes", [3], "encoder: position.group_sizes has 1 values, expected one "
+     "for each of num_layers 3"),
+    (("position",), "group_sizes", [3, 0, 1], "encoder.position: group_sizes is 0, expected at "
+     "least 1"),
+])
+def test_messages_of_an_efficient_conformer(path, name, value, message):
+    with pytest.raises(ValueError) as error:
+        ConformerConfig.from_json(broken(MODELS["efficient-causal-threes"], path, name, value))
+    assert str(error.value) == message

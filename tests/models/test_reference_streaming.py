@@ -9,7 +9,6 @@ from reference_models import (CONFIG, make_model, model_configs, position_config
 
 from models.reference.attention import chunk_mask
 from models.reference.convolution import ConvolutionConfig
-from models.reference.subsampling import geometry_of
 
 MODELS = model_configs()
 STREAMING = {name: config for name, config in MODELS.items() if not config.needs_whole_utterance()}
@@ -37,11 +36,13 @@ def test_chunked_equals_full_under_mask_for_every_position(name):
 def test_chunked_equals_full_under_mask_for_every_architecture(name):
     config = STREAMING[name]
     model = make_model(config)
-    for frames, chunk_size in itertools.product([1, 7, 24, 61, 90], [1, 3, 8]):
+    multiple = config.chunk_multiple()
+    for frames, size in itertools.product([1, 7, 24, 61, 90], [1, 3, 8]):
+        chunk_size, left_context = size * multiple, 5 * multiple
         features = torch.randn(frames, config.input_dim, dtype=torch.float64)
-        full = run_whole(model, features, chunk_size, 5)
-        assert full.size(0) == geometry_of(config.subsampling).num_encoder_frames(frames)
-        chunked = run_chunked(model, config, features, chunk_size, 5)
+        full = run_whole(model, features, chunk_size, left_context)
+        assert full.size(0) == config.geometry().num_encoder_frames(frames)
+        chunked = run_chunked(model, config, features, chunk_size, left_context)
         torch.testing.assert_close(chunked, full, rtol=0, atol=1e-10)
 
 
@@ -49,18 +50,18 @@ def test_chunked_equals_full_under_mask_for_every_architecture(name):
 def test_models_of_whole_utterances_say_so(name):
     """In the scripted module too, which is what others run."""
     model = make_model(WHOLE_ONLY[name])
-    features = torch.randn(40, 20, dtype=torch.float64)
+    features = torch.randn(80, 20, dtype=torch.float64)
     whole = run_whole(model, features, -1, -1)
     one_chunk = run_chunked(model, WHOLE_ONLY[name], features, FULL, -1)
     torch.testing.assert_close(one_chunk, whole, rtol=0, atol=1e-10)
     scripted = torch.jit.script(model)
     with pytest.raises(ValueError, match="needs the whole utterance"):
-        run_whole(model, features, 4, -1)
+        run_whole(model, features, 1, -1)
     with pytest.raises(torch.jit.Error, match="needs the whole utterance"):
-        run_whole(scripted, features, 4, -1)
+        run_whole(scripted, features, 1, -1)
     for either, error in [(model, ValueError), (scripted, torch.jit.Error)]:
         with pytest.raises(error, match="needs the whole utterance"):
-            run_chunked(either, WHOLE_ONLY[name], features, 4, -1)
+            run_chunked(either, WHOLE_ONLY[name], features, 1, -1)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -73,8 +74,9 @@ def test_scripted_equals_python(name):
         torch.testing.assert_close(run_whole(scripted, features, -1, -1),
                                    run_whole(model, features, -1, -1), rtol=0, atol=1e-12)
         if name in STREAMING:
-            torch.testing.assert_close(run_chunked(scripted, config, features, 3, 4),
-                                       run_whole(model, features, 3, 4), rtol=0, atol=1e-10)
+            setting = (3 * config.chunk_multiple(), 4 * config.chunk_multiple())
+            torch.testing.assert_close(run_chunked(scripted, config, features, *setting),
+                                       run_whole(model, features, *setting), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if not n.startswith("legacy_rel_pos")])
@@ -85,11 +87,12 @@ def test_padding_changes_nothing(name):
     model = make_model(config)
     batch = torch.randn(4, 70, config.input_dim, dtype=torch.float64)
     lengths = torch.tensor([70, 51, 16, 2])
-    chunk_size = -1 if name in WHOLE_ONLY else 4
+    chunk_size = -1 if name in WHOLE_ONLY else 4 * config.chunk_multiple()
+    left_context = 8 * config.chunk_multiple()
     with torch.no_grad():
-        together, out_lengths = model(batch, lengths, chunk_size, 8)
+        together, out_lengths = model(batch, lengths, chunk_size, left_context)
     for i, frames in enumerate(lengths.tolist()):
-        alone = run_whole(model, batch[i, :frames], chunk_size, 8)
+        alone = run_whole(model, batch[i, :frames], chunk_size, left_context)
         assert alone.size(0) == int(out_lengths[i])
         torch.testing.assert_close(together[i, :alone.size(0)], alone, rtol=0, atol=1e-10)
 
@@ -100,7 +103,8 @@ def test_gradients_reach_every_parameter(name):
     config = MODELS[name]
     model = make_model(config).train()
     log_probs, lengths = model(torch.randn(2, 60, 20).double(), torch.tensor([60, 2]),
-                               -1 if name in WHOLE_ONLY else 2, 4)
+                               -1 if name in WHOLE_ONLY else 2 * config.chunk_multiple(),
+                               4 * config.chunk_multiple())
     (torch.randn_like(log_probs[0]) * log_probs[0]).sum().backward()
     for parameter_name, parameter in model.named_parameters():
         assert parameter.grad is not None, parameter_name
@@ -120,7 +124,7 @@ def test_last_call_without_frames_left():
     """The end of a stream that becomes known only after its last encoder frame."""
     for name in ("conv2d4", "striding4-causal", "dw_striding8-centred", "linear"):
         config = MODELS[name]
-        model, geometry = make_model(config), geometry_of(config.subsampling)
+        model, geometry = make_model(config), config.geometry()
         features = torch.randn(1, geometry.feature_range(0, 2)[1], 20).double()
         att, cnn = model.initial_caches()
         out, att, cnn = model.encode_chunk(features, 0, False, -1, att, cnn)

@@ -38,7 +38,7 @@ struct TorchScriptModel::Module {
 
 TorchScriptModel::TorchScriptModel(const std::string& path, const EncoderConfig& config,
                                    at::ScalarType dtype, Execution execution, Output output)
-    : subsampling_(config.subsampling), dtype_(dtype), execution_(execution), output_(output) {
+    : subsampling_(config.Geometry()), dtype_(dtype), execution_(execution), output_(output) {
   try {
     module_ = std::make_unique<Module>(Module{torch::jit::load(path, at::kCPU)});
   } catch (const c10::Error& error) {

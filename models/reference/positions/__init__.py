@@ -4,8 +4,9 @@ import dataclasses
 from typing import Any, Dict
 
 from models.reference.fields import check_choice, read_kind, read_object
-from models.reference.positions import (absolute, bounded_rpe, chunk_rpe, legacy_rel_pos, none,
-                                        relative_key_value, rotary, unshifted, windowed_rpe)
+from models.reference.positions import (absolute, bounded_rpe, chunk_rpe, grouped_unshifted,
+                                        legacy_rel_pos, none, relative_key_value, rotary,
+                                        unshifted, windowed_rpe)
 from models.reference.positions.scheme import Scheme
 
 SCHEMES: Dict[str, Scheme] = {
@@ -15,6 +16,7 @@ SCHEMES: Dict[str, Scheme] = {
     "bounded_rpe": bounded_rpe.SCHEME,
     "relative_key_value": relative_key_value.SCHEME,
     "unshifted": unshifted.SCHEME,
+    "grouped_unshifted": grouped_unshifted.SCHEME,
     "legacy_rel_pos": legacy_rel_pos.SCHEME,
     "rotary": rotary.SCHEME,
     "windowed_rpe": windowed_rpe.SCHEME,

@@ -20,7 +20,7 @@ constexpr int64_t kDim = 36;
 
 std::vector<float> Filled(const FrameSinusoids& sinusoids, FrameRange frames) {
   std::vector<float> rows(static_cast<size_t>((frames.end - frames.begin) * kDim));
-  sinusoids.Fill(frames, rows.data());
+  sinusoids.Fill(frames, 1, rows.data());
   return rows;
 }
 

@@ -64,7 +64,7 @@ class Reference {
     }
     Weights weights(weights_, type, "random weights");
     const EncoderConfig config = Config(kernel_size);
-    convolution_.emplace(BindConvolution(config, kName, &weights), nullptr, *config.convolution);
+    convolution_.emplace(BindConvolution(config, 0, kName, &weights), nullptr, *config.convolution);
     weights.CheckAllTaken();
   }
 
@@ -163,7 +163,7 @@ TEST_P(ConvolutionTest, ANegativeVarianceIsRefused) {
   const std::string variance = std::string(kName) + ".norm.running_var";
   const auto load = [&] {
     Weights weights(all, GetParam(), "m.pt");
-    BindConvolution(config, kName, &weights);
+    BindConvolution(config, 0, kName, &weights);
   };
   EXPECT_NO_THROW(load());
   std::vector<float> values = Float32Values(all.at(variance));

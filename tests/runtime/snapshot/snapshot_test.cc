@@ -217,7 +217,7 @@ TEST(SnapshotTest, AnyPositionSchemeComputedAnyWay) {
     const std::string path = file.path().string();
     if (path.find("_goldens") == std::string::npos) paths.push_back(path);
   }
-  EXPECT_GE(paths.size(), 23U);
+  EXPECT_GE(paths.size(), 25U);
   paths.push_back(TinyModelPath());
   size_t num_streaming = 0;
   for (const std::string& path : paths) {
@@ -230,7 +230,11 @@ TEST(SnapshotTest, AnyPositionSchemeComputedAnyWay) {
       num_streaming += whole ? 0 : 1;
       for (const int64_t left_context : {int64_t{5}, kUnlimited}) {
         StreamOptions options;  // the model's, where it allows no others
-        if (!whole && model->streaming().only.empty()) options = Options(3, left_context);
+        const int64_t multiple = model->parts().encoder.config().ChunkMultiple();
+        if (!whole && model->streaming().only.empty()) {
+          options = Options(3 * multiple,
+                            left_context == kUnlimited ? kUnlimited : left_context * multiple);
+        }
         options.search.method = SearchMethod::kPrefixBeam;
         const auto rate_hz = static_cast<size_t>(model->sample_rate_hz());
         const std::vector<float> samples = NoiseOfChangingLevel(2 * rate_hz, random());
