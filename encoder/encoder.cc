@@ -105,6 +105,9 @@ void Encoder::CheckSegments(const std::vector<EncoderSegment>& segments) const {
   for (const EncoderSegment& segment : segments) {
     const bool is_window = segment.chunk.num_ahead.has_value();
     CheckSize("left_context", segment.left_context, 0);
+    if (segment.cached_window && !is_window) {
+      throw std::invalid_argument("a cached window is no window, expected num_ahead");
+    }
     if (is_window && segment.left_context == -1) {
       throw std::invalid_argument("left_context is -1, expected at least 0 for a window");
     }
@@ -181,7 +184,8 @@ void Encoder::ForgetContext(EncoderState* state) const {
 }
 
 std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_context,
-                                   int64_t right_context, bool must_be_finite) const {
+                                   int64_t right_context, bool cached_windows,
+                                   bool must_be_finite) const {
   constexpr int64_t kMaxFrames = int64_t{1} << 48;  // more than any stream has
   if (state.num_frames < 0 || state.num_frames > kMaxFrames) {
     return Differ("number of feature frames", state.num_frames,
@@ -216,7 +220,13 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
   }
   if (!IsFinite(state.statistics)) return "feature statistics are not finite";
   if (must_be_finite && !AllFinite(state.features.rows())) return "feature frames are not finite";
-  if (is_window) return WindowInconsistency(state, left_context, must_be_finite);
+  if (is_window) {
+    const int64_t num_before = WindowContext(left_context, cached_windows);
+    const std::string problem = WindowInconsistency(state, num_before, must_be_finite);
+    if (!problem.empty()) return problem;
+    return cached_windows ? LayersInconsistency(state, left_context, must_be_finite)
+                          : NoCachesInconsistency(state);
+  }
   if (!state.window.empty()) return "feature frames of a window in a stream without right context";
   if (config_.NeedsWholeUtterance() != nullptr && state.num_frames > 0 && !state.ended) {
     return "part of an utterance, but this model needs the whole utterance in one chunk";
@@ -299,8 +309,10 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
   std::vector<const EncoderSegment*> computed;
   std::deque<EncoderState> utterances;  // of windows
   for (const EncoderSegment& segment : segments) {
-    const std::optional<Prepared> prepared =
-        segment.chunk.num_ahead ? PrepareWindow(segment, &utterances) : PrepareChunk(segment);
+    const std::optional<Prepared> prepared = segment.cached_window ? PrepareCachedWindow(segment)
+                                             : segment.chunk.num_ahead
+                                                 ? PrepareWindow(segment, &utterances)
+                                                 : PrepareChunk(segment);
     output.num_rows.push_back(prepared ? prepared->given.end - prepared->given.begin : 0);
     if (!prepared) continue;
     inputs.push_back({prepared->segment, prepared->layers});
@@ -309,12 +321,16 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
   }
   if (inputs.empty()) return output;
   runner_->Run([&] { output.rows = conformer_.Forward(inputs, observer); });
-  if (!utterances.empty()) output.rows = GivenRows(inputs, given, output.rows.rows());
+  const bool has_windows = std::any_of(computed.begin(), computed.end(), [](const auto* segment) {
+    return segment->chunk.num_ahead.has_value();
+  });
+  if (has_windows) output.rows = GivenRows(inputs, given, output.rows.rows());
   for (size_t i = 0; i < computed.size(); ++i) {
     EncoderState* state = computed[i]->state;
     state->offset += given[i].end - given[i].begin;
     if (computed[i]->chunk.num_ahead) {
-      DropWindowFrames(computed[i]->left_context, state);
+      state->features.DropFirst(state->features.count());
+      DropWindowFrames(WindowContext(computed[i]->left_context, computed[i]->cached_window), state);
     } else {
       DropFrames(state);
     }

@@ -64,8 +64,9 @@ constexpr int64_t kNoRightContext = -1;
 // The new feature frames that complete a stream's next chunk.
 //
 // A chunk continues from the caches of the layers, or it is computed as a window: the encoder
-// frames of the left context, the chunk and the right context, as an utterance of their own. A
-// stream has chunks of one kind.
+// frames of the left context, the chunk and the right context, as an utterance of their own. In a
+// cached window only the chunk and the right context are computed. The left context is what the
+// layers cached of it in the windows in which it was the chunk. A stream has chunks of one kind.
 struct EncoderChunk {
   int64_t num_frames;
   bool last;  // the stream ends with these frames
@@ -80,6 +81,7 @@ struct EncoderSegment {
   const float* features;  // (chunk.num_frames + chunk.num_ahead, input_dim), row-major
   EncoderChunk chunk;
   int64_t left_context;  // M, encoder frames before the chunk that it attends to; -1: all
+  bool cached_window = false;
 };
 
 // The encoder frames of a step, in the order of its segments.
@@ -112,9 +114,10 @@ class Encoder {
   void SkipTo(int64_t offset, EncoderState* state) const;
 
   // Describes why a restored state is invalid; "" for a state that can be used like any other.
-  // left_context, right_context: of the stream. must_be_finite: whether all rows have to be finite.
+  // left_context, right_context, cached_windows: of the stream. must_be_finite: whether all rows
+  // have to be finite.
   std::string Inconsistency(const EncoderState& state, int64_t left_context, int64_t right_context,
-                            bool must_be_finite) const;
+                            bool cached_windows, bool must_be_finite) const;
 
   // The next chunk of a stream that has `num_available` more feature frames; none while it is
   // incomplete, and none when no encoder frame is left. `ended`: no frames follow. chunk_size:
@@ -135,7 +138,8 @@ class Encoder {
   // the other segments: with the CPU backend to the bit, with LibTorch but for the rounding of a
   // matmul with more rows. Throws std::invalid_argument when two segments share a state, when a
   // stream continues after its last chunk, when a left context is below -1 or that of a window
-  // below 0, or when the model needs the whole utterance and a segment is less and no window.
+  // below 0, when a cached window is no window, or when the model needs the whole utterance and a
+  // segment is less and no window.
   EncoderOutput Step(const std::vector<EncoderSegment>& segments,
                      const LayerObserver& observer = nullptr) const;
 
@@ -180,16 +184,25 @@ class Encoder {
     FrameRange given;  // counted from the segment's first one
   };
   std::optional<Prepared> PrepareChunk(const EncoderSegment& segment) const;
-  // Of windows (encoder_windows.cc). The first feature frame of the window of the next chunk.
-  int64_t WindowBegin(const EncoderState& state, int64_t left_context) const;
+  // Of windows (encoder_windows.cc). The first feature frame of the window of the next chunk, with
+  // so many encoder frames before it.
+  int64_t WindowBegin(const EncoderState& state, int64_t num_before) const;
+  // Encoder frames before the chunk whose feature frames a window has.
+  int64_t WindowContext(int64_t left_context, bool cached) const;
+  // Adds a chunk's frames to the state. Returns the feature frames of its window; none when they
+  // complete no encoder frame.
+  std::vector<float> TakeWindow(const EncoderSegment& segment) const;
   // As Prepare. The state of the window as an utterance of its own is added to `utterances`.
   std::optional<Prepared> PrepareWindow(const EncoderSegment& segment,
                                         std::deque<EncoderState>* utterances) const;
+  std::optional<Prepared> PrepareCachedWindow(const EncoderSegment& segment) const;
   // Drops the frames before the window of the next chunk.
-  void DropWindowFrames(int64_t left_context, EncoderState* state) const;
-  std::string WindowInconsistency(const EncoderState& state, int64_t left_context,
+  void DropWindowFrames(int64_t num_before, EncoderState* state) const;
+  std::string WindowInconsistency(const EncoderState& state, int64_t num_before,
                                   bool must_be_finite) const;
-  // Of the caches of a stream without windows.
+  // Of the caches of a stream of windows that are not cached.
+  std::string NoCachesInconsistency(const EncoderState& state) const;
+  // Of the caches of a stream that has them.
   std::string LayersInconsistency(const EncoderState& state, int64_t left_context,
                                   bool must_be_finite) const;
 

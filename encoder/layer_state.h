@@ -73,9 +73,13 @@ struct Segment {
   int64_t chunk_size = 0;
   int64_t left_context = -1;
 
+  // Rows at the end that leave nothing in the state: a later segment computes them again.
+  int64_t num_ahead = 0;
+
   LayerState* state = nullptr;  // of the layer that computes; advanced by it
 
   int64_t num_rows() const { return frames.end - frames.begin; }
+  int64_t num_kept() const { return num_rows() - num_ahead; }  // by the state
   bool ends() const { return num_features.has_value(); }
 };
 

@@ -99,9 +99,14 @@ void FeatureNormalizer::Observe(const float* frames, int64_t num_frames, int64_t
 void FeatureNormalizer::Normalize(const float* frames, FeatureStatistics* statistics,
                                   Rows out) const {
   Observe(frames, out.count, out.dim, statistics);
+  Apply(frames, *statistics, out);
+}
+
+void FeatureNormalizer::Apply(const float* frames, const FeatureStatistics& statistics,
+                              Rows out) const {
   const auto fill = [&](auto* values) {
     if (by_statistics_) {
-      NormalizeByStatistics(frames, out.count, *statistics, deviation_, epsilon_, out.dim, values);
+      NormalizeByStatistics(frames, out.count, statistics, deviation_, epsilon_, out.dim, values);
     } else {
       NormalizeByWeights(frames, out.count, mean_, istd_, out.dim, values);
     }

@@ -31,14 +31,16 @@ class FeatureNormalizer {
   // Takes encoder.global_cmvn.{mean,istd} where the configuration asks for them.
   FeatureNormalizer(const EncoderConfig& config, Weights* weights);
 
-  // Fills `out`, kFloat32 or kFloat64, with the normalised frames of a chunk: out.count row-major
-  // frames. With kRunning and kUtterance the statistics first include these frames, and then
-  // normalise them: a frame is normalised once, by all frames up to the end of its chunk.
+  // Observes a chunk and normalises it: a frame is normalised once, by all frames up to the end of
+  // its chunk.
   void Normalize(const float* frames, FeatureStatistics* statistics, Rows out) const;
 
-  // Adds frames to the statistics, as Normalize does, with kRunning and kUtterance.
+  // With kRunning and kUtterance, adds frames to the statistics.
   void Observe(const float* frames, int64_t num_frames, int64_t num_bins,
                FeatureStatistics* statistics) const;
+  // Fills `out`, kFloat32 or kFloat64, with out.count normalised frames. `frames`: row-major, with
+  // kRunning and kUtterance some of those that the statistics are of.
+  void Apply(const float* frames, const FeatureStatistics& statistics, Rows out) const;
 
   // The frame that is normalised to zeros, up to rounding; zeros without normalisation.
   std::vector<float> MeanFrame(const FeatureStatistics& statistics, int64_t num_bins) const;

@@ -271,6 +271,7 @@ typedef struct runnel_stream_options {
   double skip_silence_lead_s;  /* 0.6; audio before the sound that ends skipped silence */
   int64_t right_context;       /* RUNNEL_MODEL_DEFAULT; encoder frames; of offline models */
   int32_t show_special_tokens; /* 0; 1: texts show tokens that are not text, such as <en-US> */
+  int32_t cached_windows;      /* 0; 1: windows compute their left context once */
 } runnel_stream_options;
 
 void runnel_stream_options_init(runnel_stream_options* options, size_t struct_size);

@@ -47,6 +47,9 @@ struct StreamOptions {
   // Model::streaming().window for a model that needs the whole utterance and a chunk_size, else
   // kNoRightContext, with which chunks read no frame after them.
   int64_t right_context = kModelDefault;
+  // Of windows: computes a left context once, with the right context that it had as the chunk, and
+  // not anew in each window. Down to a quarter of the computing time, and other results.
+  bool cached_windows = false;
   SearchOptions search;
   EndpointOptions endpoints;
   // Of a multilingual model with a language prompt (Model::languages); "": its default.

@@ -15,8 +15,9 @@ struct StreamingSetting {
   int64_t chunk_size = -1;
   int64_t left_context = -1;
   int64_t right_context = -1;
+  bool cached_windows = false;
 
-  // E.g. "C=4 M=13", "C=full M=all", "C=16 M=128 R=16".
+  // E.g. "C=4 M=13", "C=full M=all", "C=16 M=128 R=16", "C=16 M=128 R=16 cached".
   std::string Name() const;
 };
 

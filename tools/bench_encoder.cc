@@ -43,6 +43,8 @@ DEFINE_int64(
     right_context, runnel::StreamOptions::kModelDefault,
     "Of an offline model: encoder frames after a chunk in its window, at least 0; -2: as the "
     "model recommends.");
+DEFINE_bool(cached_windows, false,
+            "Of windows: compute the left context once, and not anew in each window.");
 DEFINE_string(head, "",
               "What follows the encoder: ctc, transducer (greedy search), or none. Empty: ctc if "
               "the model has it.");
@@ -168,8 +170,10 @@ StreamingSetting SettingFromFlags(const std::shared_ptr<const Model>& model) {
   options.chunk_size = FLAGS_chunk_size;
   options.left_context = FLAGS_left_context;
   options.right_context = FLAGS_right_context;
+  options.cached_windows = FLAGS_cached_windows;
   options = Stream(model, LiveOptions(*model, options)).options();
-  const StreamingSetting setting{options.chunk_size, options.left_context, options.right_context};
+  const StreamingSetting setting{options.chunk_size, options.left_context, options.right_context,
+                                 options.cached_windows};
   if (setting.chunk_size == -1 || setting.left_context == -1) {
     throw std::invalid_argument(
         "the whole utterance and unlimited left context have no steady state: --chunk_size and "

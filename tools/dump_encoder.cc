@@ -34,6 +34,8 @@ DEFINE_int64(
     right_context, runnel::StreamOptions::kModelDefault,
     "Of an offline model: encoder frames after a chunk, with which it is computed anew in a "
     "window; -1: none; -2: 0.64 s of audio where the model needs windows.");
+DEFINE_bool(cached_windows, false,
+            "Of windows: compute the left context once, and not anew in each window.");
 DEFINE_string(
     output, "",
     "NumPy file to write: (encoder frames, model_dim), or with --log_probs (encoder frames, "
@@ -105,7 +107,8 @@ void Append(ConstRows rows, NpyWriter* writer) {
 EncoderState DumpChunks(const ModelParts& model, const StreamOptions& options,
                         FeatureSource* source, NpyWriter* writer) {
   return EncodeChunks(
-      model, {options.chunk_size, options.left_context, options.right_context},
+      model,
+      {options.chunk_size, options.left_context, options.right_context, options.cached_windows},
       [source](int64_t max_frames) { return source->ReadVector(max_frames); },
       [&model, writer](Matrix rows) {
         if (FLAGS_log_probs) {
@@ -146,6 +149,7 @@ int Run(Console* console) {
   options.chunk_size = FLAGS_chunk_size;
   options.left_context = FLAGS_left_context;
   options.right_context = FLAGS_right_context;
+  options.cached_windows = FLAGS_cached_windows;
   options = Stream(model, options).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->parts().config;
@@ -154,7 +158,8 @@ int Run(Console* console) {
         "--caches is set, but the model is a Branchformer, whose caches have rows of several "
         "sizes; expected a Conformer or Transformer");
   }
-  if (!FLAGS_caches.empty() && options.right_context != StreamOptions::kNoRightContext) {
+  if (!FLAGS_caches.empty() && options.right_context != StreamOptions::kNoRightContext &&
+      !options.cached_windows) {
     throw std::invalid_argument(
         "--caches is set with --right_context=" + std::to_string(options.right_context) +
         ", but windows have no caches; expected one of them");

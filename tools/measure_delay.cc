@@ -38,6 +38,8 @@ DEFINE_int64(
     right_context, runnel::StreamOptions::kModelDefault,
     "Of an offline model: encoder frames after a chunk, with which it is computed anew in a "
     "window; -1: none; -2: 0.64 s of audio where the model needs windows.");
+DEFINE_bool(cached_windows, false,
+            "Of windows: compute the left context once, and not anew in each window.");
 DEFINE_string(text, "",
               "Reference texts, one 'id words' per line (Kaldi's text), with a line for every "
               "recording, in words that the tokens of the model can spell. Default: the text that "
@@ -143,6 +145,7 @@ int Run(Console* console) {
   options.chunk_size = FLAGS_chunk_size;
   options.left_context = FLAGS_left_context;
   options.right_context = FLAGS_right_context;
+  options.cached_windows = FLAGS_cached_windows;
   options.early_text = {FLAGS_early_text_interval, FLAGS_early_text_padding};
   const DelayMeasurement measurement(model, options);
 

@@ -316,7 +316,7 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
 void Attention::Store(const Segment& segment, const Projected& projected) const {
   LayerState& state = *segment.state;
   const int64_t stride = 3 * row_dim_;
-  const int64_t num_rows = segment.num_rows();
+  const int64_t num_rows = segment.num_kept();
   const float* qkv = projected.queries_keys_values;
   AppendRows(qkv + row_dim_, stride, num_rows, segment.left_context, &state.keys);
   AppendRows(qkv + 2 * row_dim_, stride, num_rows, segment.left_context, &state.values);

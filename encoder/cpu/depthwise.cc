@@ -47,7 +47,7 @@ void Depthwise::Forward(const Segment& segment, const float* frames, RowRing* ca
                                     weights(), y, first_output);
     }
   }
-  AppendRows(new_frames, dim_, num_rows, left_frames_, cache);
+  AppendRows(new_frames, dim_, segment.num_kept(), left_frames_, cache);
 }
 
 }  // namespace runnel::cpu

@@ -81,8 +81,9 @@ at::Tensor Attention::Attend(const at::Tensor& queries, const at::Tensor& keys,
   if (segment.chunk_size < segment.num_rows()) {
     mask = ChunkMask{segment.chunk_size, segment.left_context};
   }
-  Append(keys, segment.left_context, &state.keys);
-  Append(values, segment.left_context, &state.values);
+  const int64_t num_kept = segment.num_kept();
+  Append(keys.narrow(0, 0, num_kept), segment.left_context, &state.keys);
+  Append(values.narrow(0, 0, num_kept), segment.left_context, &state.values);
   return AttendOnTensors(position_, chunk, num_heads_, mask);
 }
 

@@ -42,7 +42,7 @@ at::Tensor Depthwise::OfSegment(const Segment& segment, const at::Tensor& frames
     const int64_t rows = std::min(chunk_size, num_rows - first);
     filtered.narrow(0, first, rows).copy_(OfChunk(all.narrow(0, first, left_frames_ + rows)));
   }
-  Append(new_frames, left_frames_, cache);
+  Append(new_frames.narrow(0, 0, segment.num_kept()), left_frames_, cache);
   return filtered;
 }
 

@@ -11,6 +11,7 @@
 
 #include "runtime/live/batch_entry.h"
 #include "runtime/live/error_of.h"
+#include "runtime/live/step_cost.h"
 #include "runtime/stream.h"
 
 namespace runnel {
@@ -23,10 +24,8 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 // Whether a stream's chunks take so long that others should not wait for them.
 bool HasLongChunks(const StreamOptions& options) {
   constexpr int64_t kLongChunk = 64;  // encoder frames
-  const bool is_window = options.right_context != StreamOptions::kNoRightContext;
-  const int64_t computed =
-      options.chunk_size + (is_window ? options.left_context + options.right_context : 0);
-  return options.chunk_size == StreamOptions::kWholeUtterance || computed > kLongChunk;
+  return options.chunk_size == StreamOptions::kWholeUtterance ||
+         options.chunk_size + ContextFrames(options) > kLongChunk;
 }
 
 // Of a batch for which there is no memory.

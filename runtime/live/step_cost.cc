@@ -16,14 +16,18 @@ constexpr double kKept = 0.9;
 
 }  // namespace
 
+int64_t ContextFrames(const StreamOptions& options) {
+  if (options.right_context < 0) return 0;
+  return options.right_context + (options.cached_windows ? 0 : options.left_context);
+}
+
 double StepSize(int64_t num_frames, const StreamOptions& options) {
-  const bool is_window = options.right_context != StreamOptions::kNoRightContext;
   const auto frames = static_cast<double>(std::max<int64_t>(0, num_frames));
+  const double computed = frames + static_cast<double>(ContextFrames(options));
   const auto left =
       static_cast<double>(options.left_context < 0 ? num_frames : options.left_context);
-  const double computed =
-      is_window ? frames + left + static_cast<double>(options.right_context) : frames;
-  const double context = is_window ? computed : left;
+  const bool computes_left = options.right_context >= 0 && !options.cached_windows;
+  const double context = computes_left ? computed : left;
   const double beam = options.search.method == SearchMethod::kGreedy
                           ? 0
                           : static_cast<double>(options.search.beam_size);

@@ -9,6 +9,9 @@
 
 namespace runnel {
 
+// Encoder frames that a step computes beside those of the chunk: of the contexts of a window.
+int64_t ContextFrames(const StreamOptions& options);
+
 // The size of a step that gives `num_frames` encoder frames, at least 1. A frame counts as one,
 // plus what attention to the left context and the beam of its search add. A window computes the
 // frames of its contexts too. An estimate: an account is charged what is measured, and the sizes

@@ -31,8 +31,10 @@ EncoderState EncodeChunks(const ModelParts& model, const StreamingSetting& setti
         encoder.NextChunk(state, setting.chunk_size, static_cast<int64_t>(frames.size()) / dim,
                           ended, setting.right_context);
     if (!chunk) return state;
-    on_encoder_frames(
-        std::move(encoder.Step({{&state, frames.data(), *chunk, setting.left_context}}).rows));
+    on_encoder_frames(std::move(
+        encoder
+            .Step({{&state, frames.data(), *chunk, setting.left_context, setting.cached_windows}})
+            .rows));
     frames.erase(frames.begin(),
                  frames.begin() + static_cast<std::ptrdiff_t>(chunk->num_frames * dim));
   }

@@ -164,7 +164,8 @@ void CheckLeftContext(const StreamingConfig& limits, int64_t left_context) {
 std::string StreamingSetting::Name() const {
   return "C=" + (chunk_size == -1 ? "full" : std::to_string(chunk_size)) +
          " M=" + (left_context == -1 ? "all" : std::to_string(left_context)) +
-         (right_context == -1 ? "" : " R=" + std::to_string(right_context));
+         (right_context == -1 ? "" : " R=" + std::to_string(right_context)) +
+         (cached_windows ? " cached" : "");
 }
 
 StreamingSetting WindowFor(double encoder_frame_ms) {
@@ -177,7 +178,8 @@ StreamingSetting WindowFor(double encoder_frame_ms) {
 namespace {
 
 // A window is a whole utterance, so the limits of the model's chunks do not apply.
-void CheckWindow(const StreamingConfig& streaming, const StreamingSetting& setting) {
+void CheckWindow(const ModelConfig& config, const StreamingSetting& setting) {
+  const StreamingConfig& streaming = config.streaming;
   const std::string given =
       OptionName("right_context") + " is " + std::to_string(setting.right_context);
   if (!streaming.window && streaming.chunk_size == -1) {
@@ -199,6 +201,14 @@ void CheckWindow(const StreamingConfig& streaming, const StreamingSetting& setti
     throw OptionError(OptionName("left_context") + " is -1, expected 0 or more with " +
                       OptionName("right_context") + ": each window is computed anew");
   }
+  if (setting.cached_windows && config.encoder.type == EncoderType::kEfficientConformer) {
+    throw OptionError(OptionName("cached_windows") + " is true, expected false: layers of this " +
+                      "model have strides (efficient_conformer)");
+  }
+  if (setting.cached_windows && std::holds_alternative<LegacyRelPos>(config.encoder.position)) {
+    throw OptionError(OptionName("cached_windows") + " is true, expected false: the position " +
+                      "scheme of this model (legacy_rel_pos) counts from the end of the window");
+  }
 }
 
 // Throws OptionError for a size that would cut a group of frames.
@@ -212,7 +222,11 @@ void CheckMultiple(const char* name, int64_t value, int64_t multiple) {
 }  // namespace
 
 void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) {
-  if (setting.right_context != -1) return CheckWindow(config.streaming, setting);
+  if (setting.right_context != -1) return CheckWindow(config, setting);
+  if (setting.cached_windows) {
+    throw OptionError(OptionName("cached_windows") + " is true, expected false with " +
+                      OptionName("right_context", "-1") + ": chunks that are no windows");
+  }
   CheckChunkSize(config.streaming, setting.chunk_size);
   CheckLeftContext(config.streaming, setting.left_context);
   const char* reason = config.encoder.NeedsWholeUtterance();

@@ -94,7 +94,8 @@ Object LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples,
     FeatureStream features = FeaturesOf(*model, samples.ReadAll());
     SignalWatch signals;
     EncodeChunks(
-        parts, {options.chunk_size, options.left_context, options.right_context},
+        parts,
+        {options.chunk_size, options.left_context, options.right_context, options.cached_windows},
         [&features](int64_t max_frames) { return Pop(&features, max_frames); },
         [&](Matrix rows) {
           const Matrix heads_input = parts.HeadsInput(std::move(rows));
@@ -106,12 +107,14 @@ Object LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples,
 }
 
 Object LogProbs(const std::shared_ptr<Model>& model, const Object& samples,
-                const Object& chunk_size, const Object& left_context, const Object& right_context) {
+                const Object& chunk_size, const Object& left_context, const Object& right_context,
+                const Object& cached_windows) {
   const Samples values(samples);
   StreamOptions options;
   options.chunk_size = ValueOf<int64_t>("chunk_size", chunk_size);
   options.left_context = ValueOf<int64_t>("left_context", left_context);
   options.right_context = ValueOf<int64_t>("right_context", right_context);
+  options.cached_windows = ValueOf<bool>("cached_windows", cached_windows);
   return model->parts().encoder.data_type() == DataType::kFloat64
              ? LogProbsAs<double>(model, values, options)
              : LogProbsAs<float>(model, values, options);
@@ -159,7 +162,7 @@ void BindModel(PyObject* module) {
                 "Precision, cache and instruction set in one line, for a log.")
       .Method("_features", kCall<&Features>, {"samples"})
       .Method("_log_probs", kCall<&LogProbs>,
-              {"samples", "chunk_size", "left_context", "right_context"})
+              {"samples", "chunk_size", "left_context", "right_context", "cached_windows"})
       .AddTo(module);
 }
 

@@ -24,8 +24,9 @@ EncoderOutput EncodeNextChunks(const States& streams) {
     const EncoderChunk chunk = *streams[i]->NextChunk();
     features[i] = streams[i]->input.Take(chunk.num_frames);
     if (chunk.num_ahead) streams[i]->input.Peek(*chunk.num_ahead, &features[i]);
-    segments.push_back(
-        {&streams[i]->encoder, features[i].data(), chunk, streams[i]->options.left_context});
+    const StreamOptions& options = streams[i]->options;
+    segments.push_back({&streams[i]->encoder, features[i].data(), chunk, options.left_context,
+                        options.cached_windows});
   }
   return streams.front()->model->parts().encoder.Step(segments);
 }

@@ -39,7 +39,8 @@ void ResolveStreaming(const ModelConfig& config, StreamOptions* options) {
     const bool is_window = window && options->right_context != StreamOptions::kNoRightContext;
     options->left_context = is_window ? window->left_context : streaming.left_context;
   }
-  CheckStreaming(config, {options->chunk_size, options->left_context, options->right_context});
+  CheckStreaming(config, {options->chunk_size, options->left_context, options->right_context,
+                          options->cached_windows});
 }
 
 void ResolveHead(const Model& model, SearchOptions* search) {

@@ -112,8 +112,9 @@ std::string Stream::State::Inconsistency() const {
   std::string problem = input.Inconsistency();
   if (problem.empty()) problem = FramesProblem(input, encoder, options.endpoints);
   if (problem.empty()) {
-    problem = model->parts().encoder.Inconsistency(encoder, options.left_context,
-                                                   options.right_context, failure.empty());
+    problem =
+        model->parts().encoder.Inconsistency(encoder, options.left_context, options.right_context,
+                                             options.cached_windows, failure.empty());
   }
   if (problem.empty()) problem = SearchProblem(*this);
   if (problem.empty() && !head.RowsAreConsistent(encoder.offset)) {

@@ -65,10 +65,10 @@ class EncoderSkipTest : public ::testing::TestWithParam<std::tuple<Arithmetic, I
       next += chunk.num_frames;
       EXPECT_EQ(output.num_rows, std::vector<int64_t>{kChunk});
       chunks.push_back(BytesOf(output.rows));
-      EXPECT_EQ(encoder.Inconsistency(*state, left_context, kNoRightContext, true), "");
+      EXPECT_EQ(encoder.Inconsistency(*state, left_context, kNoRightContext, false, true), "");
       if (forgets) {
         encoder.ForgetContext(state);
-        EXPECT_EQ(encoder.Inconsistency(*state, left_context, kNoRightContext, true), "");
+        EXPECT_EQ(encoder.Inconsistency(*state, left_context, kNoRightContext, false, true), "");
       }
     }
     return chunks;
@@ -104,7 +104,7 @@ TEST_P(EncoderSkipTest, AfterSkippedFramesThePastIsForgotten) {
   EXPECT_EQ(played.context_begin, kOffset);
   EXPECT_EQ(played.num_frames, encoder.FirstRead(kOffset));
   EXPECT_EQ(played.num_skipped, encoder.FirstRead(kOffset) - received);
-  EXPECT_EQ(encoder.Inconsistency(played, kUnlimited, kNoRightContext, true), "");
+  EXPECT_EQ(encoder.Inconsistency(played, kUnlimited, kNoRightContext, false, true), "");
   EncoderState fresh = fresh_at(kOffset);
   const std::vector<std::string> rows = Play(encoder, &played, 4, 2);
   EXPECT_EQ(rows, Play(encoder, &fresh, 4, 2));
@@ -146,7 +146,7 @@ TEST_P(EncoderSkipTest, AStateThatContradictsWhatWasSkippedIsRefused) {
   const auto problem = [&](auto change) {
     EncoderState changed = state;
     change(&changed);
-    return encoder.Inconsistency(changed, kUnlimited, kNoRightContext, true);
+    return encoder.Inconsistency(changed, kUnlimited, kNoRightContext, false, true);
   };
   EXPECT_NE(problem([](EncoderState* s) { s->context_begin += 1; }), "");
   EXPECT_NE(problem([](EncoderState* s) { s->context_begin = 0; }), "");

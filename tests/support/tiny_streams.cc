@@ -72,6 +72,7 @@ std::shared_ptr<const Model> TinyThatFails() {
 std::string Describe(const StreamOptions& options) {
   return "C " + std::to_string(options.chunk_size) + ", M " + std::to_string(options.left_context) +
          (options.right_context < 0 ? "" : ", R " + std::to_string(options.right_context)) +
+         (options.cached_windows ? ", cached" : "") +
          (options.search.method == SearchMethod::kGreedy ? ", greedy" : ", beam");
 }
 

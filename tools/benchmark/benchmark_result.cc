@@ -125,6 +125,7 @@ std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult
          {"chunk_size", result.options.setting.chunk_size},
          {"left_context", result.options.setting.left_context},
          {"right_context", result.options.setting.right_context},
+         {"cached_windows", result.options.setting.cached_windows},
          {"num_threads", result.options.num_threads},
          {"max_batch_streams", result.options.max_batch_streams},
          {"ms_per_stream_chunk_median", result.measurement.stream_chunk.median_ms},

@@ -157,6 +157,9 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
 
 StreamingSetting ComputedRows(const StreamingSetting& setting) {
   if (setting.right_context == -1) return setting;
+  if (setting.cached_windows) {
+    return {setting.chunk_size + setting.right_context, setting.left_context};
+  }
   return {setting.left_context + setting.chunk_size + setting.right_context, 0};
 }
 

@@ -55,7 +55,8 @@ void SteadyStreams::Step() {
       chunk.num_ahead = setting_.right_context * encoder.subsampling().rate();
     }
     const int64_t num_read = num_frames + chunk.num_ahead.value_or(0);
-    segment = {&state, pool_->Frames(positions_[next_], num_read), chunk, setting_.left_context};
+    segment = {&state, pool_->Frames(positions_[next_], num_read), chunk, setting_.left_context,
+               setting_.cached_windows};
     positions_[next_] += num_frames;
     next_ = (next_ + 1) % states_.size();
   }

@@ -65,6 +65,7 @@ class StreamFeeder {
     options.chunk_size = setting.chunk_size;
     options.left_context = setting.left_context;
     options.right_context = setting.right_context;
+    options.cached_windows = setting.cached_windows;
     options.search = GreedyTransducer();
     return options;
   }

@@ -20,9 +20,7 @@ class ChunkPlayer {
   ChunkPlayer(const Encoder& encoder, const at::Tensor& features, const StreamingSetting& setting)
       : encoder_(&encoder),
         features_(features),
-        chunk_size_(setting.chunk_size),
-        left_context_(setting.left_context),
-        right_context_(setting.right_context),
+        setting_(setting),
         state_(encoder.InitialState()) {}
 
   bool Done() const { return !NextChunk().has_value(); }
@@ -32,7 +30,7 @@ class ChunkPlayer {
     const EncoderChunk chunk = *NextChunk();
     const float* frames = features_.data_ptr<float>() + next_frame_ * features_.size(1);
     next_frame_ += chunk.num_frames;
-    return {&state_, frames, chunk, left_context_};
+    return {&state_, frames, chunk, setting_.left_context, setting_.cached_windows};
   }
 
   void Keep(ConstRows rows) { outputs_.push_back(libtorch::View(rows).clone()); }
@@ -40,15 +38,13 @@ class ChunkPlayer {
 
  private:
   std::optional<EncoderChunk> NextChunk() const {
-    return encoder_->NextChunk(state_, chunk_size_, features_.size(0) - next_frame_, true,
-                               right_context_);
+    return encoder_->NextChunk(state_, setting_.chunk_size, features_.size(0) - next_frame_, true,
+                               setting_.right_context);
   }
 
   const Encoder* encoder_;
   at::Tensor features_;
-  int64_t chunk_size_;
-  int64_t left_context_;
-  int64_t right_context_;
+  StreamingSetting setting_;
   EncoderState state_;
   int64_t next_frame_ = 0;
   std::vector<at::Tensor> outputs_;
@@ -155,8 +151,8 @@ at::Tensor RunPackets(const Encoder& encoder,
       stream.PopFrames(num_taken, frames.data());
       stream.PeekFrames(static_cast<size_t>(num_ahead),
                         frames.data() + num_taken * static_cast<size_t>(stream.dim()));
-      const EncoderOutput output =
-          encoder.Step({{&state, frames.data(), *chunk, setting.left_context}});
+      const EncoderOutput output = encoder.Step(
+          {{&state, frames.data(), *chunk, setting.left_context, setting.cached_windows}});
       outputs.push_back(libtorch::View(output.rows.rows()).clone());
     }
   };

@@ -95,7 +95,8 @@ DelayMeasurement::DelayMeasurement(std::shared_ptr<const Model> model, const Str
 }
 
 StreamingSetting DelayMeasurement::stream_setting() const {
-  return {options_.chunk_size, options_.left_context, options_.right_context};
+  return {options_.chunk_size, options_.left_context, options_.right_context,
+          options_.cached_windows};
 }
 
 std::vector<TimedToken> DelayMeasurement::AlignReference(

@@ -88,8 +88,8 @@ class Model:
     def compute_description(self) -> str:
         """Precision, cache and instruction set in one line, for a log."""
     def _features(self, samples: _Samples) -> NDArray[np.float32]: ...
-    def _log_probs(self, samples: _Samples, chunk_size: int, left_context: int, right_context: int
-                   ) -> NDArray[Any]: ...
+    def _log_probs(self, samples: _Samples, chunk_size: int, left_context: int, right_context: int,
+                   cached_windows: bool) -> NDArray[Any]: ...
 
 class WordList:
     """The words that a search is restricted to.

@@ -130,14 +130,15 @@ class Model(_runnel.Model):
         return self._features(self._samples(audio, sample_rate_hz, channel))
 
     def log_probs(self, audio: Audio, *, sample_rate_hz: Optional[int] = None, channel: int = -1,
-                  chunk_size: int = -2, left_context: int = -2, right_context: int = -2
-                  ) -> NDArray[Any]:
+                  chunk_size: int = -2, left_context: int = -2, right_context: int = -2,
+                  cached_windows: bool = False) -> NDArray[Any]:
         """Log probabilities of the CTC head, chunk by chunk, natural logarithm.
 
         Args:
             audio, sample_rate_hz, channel: as in transcribe.
             chunk_size, left_context, right_context: in encoder frames; -2: as the model
                 recommends, -1: whole utterance, unlimited and no windows.
+            cached_windows: windows compute their left context once.
 
         Returns:
             (encoder frames, vocabulary) float32; float64 with that precision. Row t begins
@@ -147,7 +148,7 @@ class Model(_runnel.Model):
             DataError: the model has no CTC head.
         """
         return self._log_probs(self._samples(audio, sample_rate_hz, channel), chunk_size,
-                               left_context, right_context)
+                               left_context, right_context, cached_windows)
 
     def _samples(self, audio: Audio, sample_rate_hz: Optional[int], channel: int
                  ) -> NDArray[Any]:

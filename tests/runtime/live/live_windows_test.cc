@@ -43,6 +43,12 @@ StreamOptions Windows(int64_t chunk_size, int64_t left_context, int64_t right_co
   return options;
 }
 
+StreamOptions Cached(int64_t chunk_size, int64_t left_context, int64_t right_context) {
+  StreamOptions options = Windows(chunk_size, left_context, right_context);
+  options.cached_windows = true;
+  return options;
+}
+
 TEST(LiveWindowsTest, AreTheDefaultOfAnOfflineModel) {
   Recognizer recognizer(Offline(), TwoThreads());
   const std::vector<float> samples = NoiseOfChangingLevel(64000, 1);
@@ -61,9 +67,9 @@ TEST(LiveWindowsTest, AreTheDefaultOfAnOfflineModel) {
 }
 
 TEST(LiveWindowsTest, ManyStreamsHaveTheResultsOfStream) {
-  const std::vector<StreamOptions> sizes = {Windows(1, 8, 3),   Windows(4, 0, 0),
-                                            Windows(4, 20, 7),  Windows(16, 40, 16),
-                                            Windows(8, 30, 16), testing::Options(-1, -1)};
+  const std::vector<StreamOptions> sizes = {
+      Windows(1, 8, 3),   Windows(4, 0, 0),         Windows(4, 20, 7), Windows(16, 40, 16),
+      Windows(8, 30, 16), testing::Options(-1, -1), Cached(4, 20, 7),  Cached(8, 100, 16)};
   constexpr uint64_t kSeed = 7;
   std::mt19937_64 random(kSeed);
   Recognizer recognizer(Offline(), TwoThreads());
@@ -110,10 +116,15 @@ TEST(LiveWindowsTest, EarlyTextBeforeTheFirstWindow) {
   stream->Finish();
 }
 
-TEST(LiveWindowsTest, FinalizedUtterancesAndSnapshots) {
+class LiveWindowKindsTest : public ::testing::TestWithParam<StreamOptions> {};
+
+INSTANTIATE_TEST_SUITE_P(ExactAndCached, LiveWindowKindsTest,
+                         ::testing::Values(Windows(8, 30, 16), Cached(8, 30, 16)));
+
+TEST_P(LiveWindowKindsTest, FinalizedUtterancesAndSnapshots) {
   Recognizer recognizer(Offline(), TwoThreads());
   const std::vector<float> samples = NoiseOfChangingLevel(60000, 4);
-  StreamOptions options = Windows(8, 30, 16);
+  const StreamOptions& options = GetParam();
   Stream expected(Offline(), options);
   expected.AcceptSamples(samples.data(), 30000);
   expected.FinalizeUtterance();

@@ -149,6 +149,12 @@ TEST(ComputeRateTest, CostlyOptionsMakeLargerSteps) {
   EXPECT_GT(StepSize(16, Options(16, 512)), plain);
   EXPECT_GT(StepSize(16, Options(16, 16, SearchMethod::kPrefixBeam)), plain);
   EXPECT_GT(StepSize(0, Options(16, 16)), 0);
+  StreamOptions window = Options(16, 128);
+  window.right_context = 16;
+  StreamOptions cached = window;
+  cached.cached_windows = true;
+  EXPECT_GT(StepSize(16, window), 3 * StepSize(16, cached));
+  EXPECT_GT(StepSize(16, cached), StepSize(16, Options(16, 128)));
   EXPECT_GT(StepSize(1000, Options(-1, -1)), StepSize(1000, Options(-1, 0)));
 }
 

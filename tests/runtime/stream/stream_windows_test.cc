@@ -1,6 +1,7 @@
 // Streams of an offline model in windows of left context, chunk and right context: every row is
 // that of the whole utterance over the same frames, to the bit, whatever packets, batch and
-// threads.
+// threads. Cached windows have other rows (tests/tools/cli/test_cached_windows.py), and the same
+// ones whatever packets, batch and threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,6 +62,22 @@ std::vector<StreamOptions> WindowGrid() {
     }
   }
   return grid;
+}
+
+std::vector<StreamOptions> CachedGrid() {
+  std::vector<StreamOptions> grid;
+  for (StreamOptions options : WindowGrid()) {
+    if (options.right_context % 7 != 0) continue;
+    options.cached_windows = true;
+    grid.push_back(options);
+  }
+  return grid;
+}
+
+std::vector<StreamOptions> AllWindows() {
+  std::vector<StreamOptions> all = WindowGrid();
+  for (const StreamOptions& options : CachedGrid()) all.push_back(options);
+  return all;
 }
 
 Matrix FeaturesOf(const Model& model, const std::vector<float>& samples) {
@@ -165,7 +182,7 @@ TEST(StreamWindowsTest, AnyPacketsGiveTheSameBits) {
   constexpr uint64_t kSeed = 31;
   const std::vector<float> samples = NoiseOfChangingLevel(24321, 3);
   std::mt19937_64 random(kSeed);
-  for (const StreamOptions& options : WindowGrid()) {
+  for (const StreamOptions& options : AllWindows()) {
     const Results expected = DecodeAtOnce(samples, options, Offline());
     for (const size_t max_packet : {37, 5000}) {
       SCOPED_TRACE(Describe(options) + ", packets up to " + std::to_string(max_packet));
@@ -179,7 +196,7 @@ TEST(StreamWindowsTest, AnyPacketsGiveTheSameBits) {
 TEST(StreamWindowsTest, AnyBatchGivesTheSameBits) {
   constexpr uint64_t kSeed = 32;
   std::mt19937_64 random(kSeed);
-  std::vector<StreamOptions> options = WindowGrid();
+  std::vector<StreamOptions> options = AllWindows();
   options.push_back(testing::Options(kWhole, kUnlimited));
   std::vector<std::vector<float>> samples;
   std::vector<Stream> streams;
@@ -215,7 +232,9 @@ TEST(StreamWindowsTest, AnyThreadsOfAStepGiveTheSameBits) {
   const std::vector<float> samples = NoiseOfChangingLevel(24321, 4);
   for (const int step_threads : {2, 3}) {
     const std::shared_ptr<const Model> model = testing::LoadOffline(step_threads);
-    for (const StreamOptions& options : {Windows(4, 20, 7), Windows(16, 5, 16)}) {
+    StreamOptions cached = Windows(4, 20, 7);
+    cached.cached_windows = true;
+    for (const StreamOptions& options : {Windows(4, 20, 7), Windows(16, 5, 16), cached}) {
       ExpectSame(DecodeAtOnce(samples, options, model), DecodeAtOnce(samples, options, Offline()));
     }
   }
@@ -241,9 +260,12 @@ TEST(StreamWindowsTest, AChunkIsReadyWithItsRightContext) {
   }
 }
 
-TEST(StreamWindowsTest, TheStateHasAConstantSize) {
+class StateSizeTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(StateSizeTest, IsConstant) {
   const std::vector<float> samples = NoiseOfChangingLevel(4 * 640, 6);
   StreamOptions options = Windows(4, 20, 8);
+  options.cached_windows = GetParam();
   options.endpoints.enabled = true;
   options.endpoints.rules[EndpointOptions::kLength].min_utterance_s = 1;
   Stream stream(Offline(), options);
@@ -259,14 +281,16 @@ TEST(StreamWindowsTest, TheStateHasAConstantSize) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Windows, StateSizeTest, ::testing::Bool());
+
 // Snapshots, copies, previews and ends of utterances at random times.
 TEST(StreamWindowsTest, RandomOperations) {
   constexpr uint64_t kFirstSeed = 2000;
   size_t num_utterances = 0;
-  for (uint64_t seed = kFirstSeed; seed < kFirstSeed + 40; ++seed) {
+  for (uint64_t seed = kFirstSeed; seed < kFirstSeed + 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    const std::vector<StreamOptions> grid = WindowGrid();
+    const std::vector<StreamOptions> grid = AllWindows();
     StreamOptions options = testing::WithEndpoints(grid[random() % grid.size()]);
     options.endpoints.enabled = random() % 4 != 0;
     options.endpoints.skip_silence = random() % 2 == 0;
@@ -280,10 +304,23 @@ TEST(StreamWindowsTest, RandomOperations) {
 
 TEST(StreamWindowsTest, ForgedSnapshotsAreRefused) {
   const std::vector<float> samples = NoiseOfChangingLevel(40000, 8);
-  Stream stream(Offline(), testing::WithEndpoints(Windows(4, 8, 6)));
-  stream.AcceptSamples(samples.data(), samples.size());
-  stream.Decode();
-  EXPECT_GT(testing::RefusedCounters(Offline(), stream), 100);
+  for (const bool cached : {false, true}) {
+    StreamOptions options = Windows(4, 8, 6);
+    options.cached_windows = cached;
+    Stream stream(Offline(), testing::WithEndpoints(options));
+    stream.AcceptSamples(samples.data(), samples.size());
+    stream.Decode();
+    EXPECT_GT(testing::RefusedCounters(Offline(), stream), 100);
+  }
+}
+
+// While the statistics of the features are those of 2.56 s, windows are computed anew.
+TEST(StreamWindowsTest, CachedWindowsOfShortAudioAreExact) {
+  const std::vector<float> samples = NoiseOfChangingLevel(40000, 9);
+  StreamOptions cached = Windows(8, 100, 8);
+  cached.cached_windows = true;
+  ExpectSame(DecodeAtOnce(samples, cached, Offline()),
+             DecodeAtOnce(samples, Windows(8, 100, 8), Offline()));
 }
 
 TEST(StreamWindowsTest, APreviewResetIsAnOrdinaryStream) {
@@ -341,6 +378,11 @@ TEST(StreamWindowsTest, Refusals) {
   EXPECT_TRUE(Contains(error(Offline(), Windows(4, 8, StreamOptions::kNoRightContext)),
                        "chunk_size is 4, expected -1, or a right_context of 0 or more: this model "
                        "needs the whole utterance"));
+  StreamOptions cached = testing::Options(kWhole, kUnlimited);
+  cached.cached_windows = true;
+  EXPECT_EQ(error(Offline(), cached),
+            "cached_windows is true, expected false with right_context=-1: chunks that are no "
+            "windows");
   EXPECT_TRUE(Contains(error(Offline(), Windows(0, 8, 16)), "chunk_size is 0, expected"));
   EXPECT_TRUE(Contains(error(Offline(), Windows(4, 8, -3)), "right_context is -3, expected"));
   EXPECT_TRUE(Contains(error(Tiny(), Windows(4, 8, -3)), "right_context is -3, expected"));

@@ -159,7 +159,8 @@ def test_errors_are_one_line(module, flags, tmp_path, capsys):
     assert line.count("\n") == 1
 
 
-def test_windows(tmp_path, capsys):
+def run_windows(tmp_path, *flags):
+    """Runs the command on one recording."""
     (tmp_path / "wav").mkdir()
     soundfile.write(tmp_path / "wav" / f"{ID}.wav", np.ones(24000, np.int16), 8000)
     (tmp_path / "manifest.tsv").write_text(f"id\tset\ttext\n{ID}\ttest\tOne two.\n",
@@ -168,9 +169,12 @@ def test_windows(tmp_path, capsys):
     program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/flags; echo "{ID} one too"{TIMES}\n',
                        encoding="utf-8")
     program.chmod(0o755)
-    assert windows.main(["--model=m.pt", f"--manifest={tmp_path}/manifest.tsv",
-                         f"--decode_wav={program}", "--chunk_size=16", "--right_context=8,16",
-                         "--left_context=64", "--head=ctc"]) == 0
+    return windows.main(["--model=m.pt", f"--manifest={tmp_path}/manifest.tsv",
+                         f"--decode_wav={program}", "--chunk_size=16", "--left_context=64", *flags])
+
+
+def test_windows(tmp_path, capsys):
+    assert run_windows(tmp_path, "--right_context=8,16", "--head=ctc") == 0
     assert capsys.readouterr().out.splitlines() == [
         "| C | R | latency | M = 64: float32 | int8 | int8 streams |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -179,5 +183,17 @@ def test_windows(tmp_path, capsys):
         "| 16 | 16 | 1.28 s | 50.00 % | 50.00 % | 3 |"]
     passed = (tmp_path / "flags").read_text(encoding="utf-8").splitlines()
     assert len(passed) == 6 and all("--head=ctc" in line for line in passed)
-    assert passed[-1].endswith("--precision=int8 --num_threads=1 --batch_streams=1 "
+    assert passed[-1].endswith("--precision=float32 --num_threads=1 --batch_streams=1 "
                                "--chunk_size=16 --right_context=16 --left_context=64")
+
+
+def test_cached_windows_take_turns_with_others(tmp_path, capsys):
+    assert run_windows(tmp_path, "--right_context=8", "--cached_windows", "--repeats=2") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "| C | R | latency | M = 64: float32 | int8 | times as fast |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| whole utterance |  |  | 50.00 % | 50.00 % |  |",
+        "| 16 | 8 | 0.96 s | 50.00 % | 50.00 % | 1.0 |"]
+    passed = (tmp_path / "flags").read_text(encoding="utf-8").splitlines()[3:]
+    assert ["--cached_windows" in line for line in passed] == [True, False, True, False, True]
+    assert all("--chunk_size=16" in line for line in passed)

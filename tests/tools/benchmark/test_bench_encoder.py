@@ -16,11 +16,11 @@ from tool_runner import (BIN, DIGITS, FAILURE, ROOT, TINY_MODEL, USAGE, error_li
 
 MODEL = f"--model={DIGITS / 'digits.pt'}"
 SHORT = "--seconds=0.01"
-FIELDS = ["precision", "streams", "chunk_size", "left_context", "right_context", "num_threads",
-          "max_batch_streams",
-          "ms_per_stream_chunk_median", "ms_per_stream_chunk_p95",
-          "head_ms_per_stream_chunk_median", "realtime_streams_per_core",
-          "speedup_over_torchscript", "fraction_of_peak", "bytes_per_stream", "tokens_per_frame"]
+FIELDS = ["precision", "streams", "chunk_size", "left_context", "right_context", "cached_windows",
+          "num_threads", "max_batch_streams", "ms_per_stream_chunk_median",
+          "ms_per_stream_chunk_p95", "head_ms_per_stream_chunk_median",
+          "realtime_streams_per_core", "speedup_over_torchscript", "fraction_of_peak",
+          "bytes_per_stream", "tokens_per_frame"]
 
 
 def measure(folder: pathlib.Path, *flags: str) -> list[dict]:

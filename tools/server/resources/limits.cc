@@ -123,8 +123,8 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(max_right_context), 0, kMost, "encoder frames",
        "Largest right_context that a client may ask for.", ""},
       {FIELD(max_window_factor), 1, kMost, "",
-       "Encoder frames that a window may compute (left_context, chunk_size and right_context) for "
-       "each frame of its chunk.",
+       "Encoder frames that a window may compute (left_context, chunk_size and right_context; with "
+       "cached_windows no left_context) for each frame of its chunk.",
        ""},
       {FIELD(max_beam_size), 1, SearchOptions::kMaxBeamSize, "",
        "Largest beam_size that a client may ask for.", ""},

@@ -65,7 +65,8 @@ void CheckEarlyText(const StreamOptions& options, const Limits& limits) {
 // A client with small chunks in large windows would compute many times as much as its audio.
 void CheckWindow(const StreamOptions& options, const Limits& limits) {
   if (options.right_context < 0 || options.left_context < 0 || options.chunk_size < 1) return;
-  const int64_t contexts = options.left_context + options.right_context;
+  const int64_t contexts =
+      (options.cached_windows ? 0 : options.left_context) + options.right_context;
   if (contexts <= (limits.max_window_factor - 1) * options.chunk_size) return;
   const auto chosen = [](const char* name, int64_t value) {
     return OptionName(name, std::to_string(value));
@@ -77,10 +78,15 @@ void CheckWindow(const StreamOptions& options, const Limits& limits) {
                     " times its chunk on this server (--max_window_factor)");
 }
 
-// The whole utterance has no contexts that the server chose for chunks.
+// The whole utterance has no contexts that the server chose for chunks, and chunks without right
+// context are no windows.
 void AdaptContexts(ChosenOptions* options) {
   StreamOptions& stream = options->values.stream;
-  if (stream.chunk_size != StreamOptions::kWholeUtterance) return;
+  const bool is_whole = stream.chunk_size == StreamOptions::kWholeUtterance;
+  if (is_whole || stream.right_context == StreamOptions::kNoRightContext) {
+    if (!options->Has("cached_windows")) stream.cached_windows = false;
+  }
+  if (!is_whole) return;
   if (!options->Has("left_context")) stream.left_context = StreamOptions::kModelDefault;
   if (!options->Has("right_context")) stream.right_context = StreamOptions::kModelDefault;
 }

@@ -306,6 +306,33 @@ std::string LimitError(const std::string& name, int64_t value, const Limits& lim
   return "";
 }
 
+TEST(StreamRequest, TheServersCachedWindowsAreOfWindows) {
+  ChosenOptions defaults;
+  defaults.values.stream = {};
+  defaults.values.stream.chunk_size = 16;
+  defaults.values.stream.right_context = 16;
+  defaults.values.stream.cached_windows = true;
+  StartRequest request;
+  EXPECT_TRUE(CompleteOptions(request, defaults, {}).cached_windows);
+  request.options.Set("right_context", int64_t{StreamOptions::kNoRightContext});
+  EXPECT_FALSE(CompleteOptions(request, defaults, {}).cached_windows);
+  request.options.Set("cached_windows", true);
+  EXPECT_TRUE(CompleteOptions(request, defaults, {}).cached_windows) << "refused by the model";
+}
+
+TEST(StreamRequest, WithoutItsLeftContextACachedWindowMayBeSmall) {
+  StartRequest request;
+  request.options.Set("chunk_size", int64_t{4});
+  request.options.Set("left_context", int64_t{128});
+  request.options.Set("right_context", int64_t{16});
+  EXPECT_NE(ErrorMessage<std::invalid_argument>([&] {
+              CompleteOptions(request, {}, {});
+            }).find("--max_window_factor"),
+            std::string::npos);
+  request.options.Set("cached_windows", true);
+  CompleteOptions(request, {}, {});
+}
+
 TEST(StreamRequest, ASpecialNumberIsMoreThanALimitOnlyIfItAsksForAll) {
   const Limits limits;
   EXPECT_EQ(LimitError("chunk_size", StreamOptions::kWholeUtterance, limits),
