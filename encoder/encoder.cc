@@ -222,7 +222,7 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
   if (must_be_finite && !AllFinite(state.features.rows())) return "feature frames are not finite";
   if (is_window) {
     const int64_t num_before = WindowContext(left_context, cached_windows);
-    const std::string problem = WindowInconsistency(state, num_before, must_be_finite);
+    std::string problem = WindowInconsistency(state, num_before, must_be_finite);
     if (!problem.empty()) return problem;
     return cached_windows ? LayersInconsistency(state, left_context, must_be_finite)
                           : NoCachesInconsistency(state);
