@@ -24,11 +24,12 @@ from tools.benchmark.accuracy.evaluate import Evaluation, make_parser, run, tota
 from tools.benchmark.pages.markdown import table
 
 
-def _sizes(text: str) -> List[int]:
-    sizes = [int(size) for size in text.split(",")]
-    if min(sizes) < 0:
+def sizes(text: str) -> List[int]:
+    """Numbers of encoder frames, separated by commas."""
+    numbers = [int(size) for size in text.split(",")]
+    if min(numbers) < 0:
         raise argparse.ArgumentTypeError(f"'{text}', expected numbers of encoder frames")
-    return sizes
+    return numbers
 
 
 def _decode(evaluation: Evaluation, precision: str, flags: Sequence[str]) -> Tuple[str, float]:
@@ -78,9 +79,9 @@ def windows(evaluation: Evaluation) -> None:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     parser = make_parser(__doc__)
-    parser.add_argument("--chunk_size", type=_sizes, default=[8, 16, 32])
-    parser.add_argument("--right_context", type=_sizes, default=[4, 8, 16, 32])
-    parser.add_argument("--left_context", type=_sizes, default=[64, 128])
+    parser.add_argument("--chunk_size", type=sizes, default=[8, 16, 32])
+    parser.add_argument("--right_context", type=sizes, default=[4, 8, 16, 32])
+    parser.add_argument("--left_context", type=sizes, default=[64, 128])
     parser.add_argument("--cached_windows", action="store_true")
     parser.add_argument("--frame_ms", type=float, default=40, help="of an encoder frame")
     parser.add_argument("--repeats", type=int, default=1, help="of each row, for its time")
