@@ -5,6 +5,7 @@
 
 aishell            WeNet's AISHELL Conformer: CTC, 33 million parameters
 aishell_unshifted  the same with WeNet's rel_pos
+conformer_13m      NVIDIA's stt_en_conformer_ctc_small, an offline model: CTC
 fastconformer_114m NVIDIA's stt_en_fastconformer_hybrid_large_streaming_multi: CTC and RNN-T
 fastconformer_600m NVIDIA's nemotron-speech-streaming-en-0.6b: RNN-T
 
@@ -64,10 +65,27 @@ def _rnnt(num_layers: int, dim: int = 640, vocab_size: int = 1025) -> Transducer
         joint=JointConfig(dim=dim))
 
 
+def _offline(model_dim: int, num_layers: int, vocab_size: int) -> ModelConfig:
+    """A Conformer as NeMo trains it on whole utterances."""
+    return ModelConfig(
+        ConformerConfig(
+            input_dim=80, model_dim=model_dim, num_layers=num_layers, num_heads=4,
+            feed_forward_dim=4 * model_dim,
+            convolution=ConvolutionConfig(31, "symmetric", "batch_norm"),
+            normalization=NormalizationConfig("utterance", 1e-5),
+            subsampling=SubsamplingConfig("striding4", channels=model_dim, causal=False),
+            position=make_options("chunk_rpe", linear_pos_bias=False, query_scaling="after_bias",
+                                  table_order="descending"),
+            after_norm=False),
+        CtcConfig(vocab_size, vocab_size - 1))
+
+
 ARCHITECTURES = {
     "aishell": AISHELL,
     "aishell_unshifted": dataclasses.replace(
         AISHELL, encoder=dataclasses.replace(AISHELL.encoder, position=make_options("unshifted"))),
+    "conformer_13m": _offline(176, 16, 1025),
+    "small_offline": _offline(32, 2, 50),  # for tests
     "fastconformer_114m": ModelConfig(_fastconformer(80, 512, 17), CtcConfig(1025, 1024),
                                       _rnnt(1)),
     "small_hybrid": ModelConfig(_fastconformer(80, 32, 2, channels=8), CtcConfig(50, 49),
@@ -114,6 +132,8 @@ def write_model(config: ModelConfig, seed: int, path: str) -> None:
     else:
         features = fbank_section(num_mel_bins=config.encoder.input_dim)
         streaming = STREAMING
+    if config.encoder.needs_whole_utterance():
+        streaming = {"chunk_size": -1, "left_context": -1}
     sections = model_config("benchmark", config, features, streaming)
     export_archive(random_model(config, seed), sections, tokens, path)
 

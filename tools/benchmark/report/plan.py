@@ -29,6 +29,7 @@ class Plan:
     search_ngrams: int = 10_000_000
     large_models: Sequence[str] = ("fastconformer_114m", "fastconformer_600m")
     large_chunk_sizes: Sequence[int] = (2, 7, 14)
+    offline_model: str = "conformer_13m"
     onnx_batches: Sequence[int] = (1, 8)
     onnx_seconds: float = 5.0
     bulk_batches: Sequence[int] = (1, 8, 32)  # of Runnel; others have onnx_batches
@@ -42,5 +43,6 @@ QUICK = Plan(
     architecture=SMALL, streams=(1, 2), left_contexts=(0, 16, 64), chunk_sizes=(4, 8, 16),
     sweep_streams=(1, 2), batch=2, seconds=0.02, sweep_seconds=0.01, hours=0.03,
     operation_seconds=0.001, search_words=1000, search_ngrams=20_000,
-    large_models=("small_hybrid",), large_chunk_sizes=(7,), onnx_batches=(1, 2), onnx_seconds=0.02,
+    large_models=("small_hybrid",), large_chunk_sizes=(7,),
+    offline_model="small_offline", onnx_batches=(1, 2), onnx_seconds=0.02,
     bulk_batches=(1, 2), bulk_recordings=4, bulk_seconds=2, bulk_rounds=1)

@@ -20,12 +20,12 @@ from tools.benchmark.pages.command import load_results, make_folders, make_parse
 from tools.benchmark.pages.programs import ProgramError
 from tools.benchmark.pages.random_model import write_model
 from tools.benchmark.report import (bulk, footprint, large_models, one_core, onnx_runtime,
-                                    operations, sweeps)
+                                    operations, sweeps, windows)
 from tools.benchmark.report.bench import Bench, Page
 from tools.benchmark.report.plan import CHUNK_SIZE, FULL, LEFT_CONTEXT, QUICK, SEED
 
 SECTIONS = [*one_core.SECTIONS, *onnx_runtime.SECTIONS, *bulk.SECTIONS, *sweeps.SECTIONS,
-            *operations.SECTIONS, *large_models.SECTIONS, *footprint.SECTIONS]
+            *operations.SECTIONS, *windows.SECTIONS, *large_models.SECTIONS, *footprint.SECTIONS]
 
 _INTRODUCTION = """# Benchmarks
 
