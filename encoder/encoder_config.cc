@@ -248,6 +248,18 @@ const char* EncoderConfig::NeedsWholeUtterance() const {
   return nullptr;
 }
 
+const char* EncoderConfig::NeedsWholeWindows() const {
+  if (std::holds_alternative<LegacyRelPos>(position)) {
+    return "the position scheme of this model (legacy_rel_pos) counts from the end of the window";
+  }
+  for (int layer = 0; layer < num_layers; ++layer) {
+    if (stride(layer) > 1 || group_size(layer) > 1) {
+      return "layers of this model join frames (strides or group_sizes)";
+    }
+  }
+  return nullptr;
+}
+
 EncoderConfig ParseEncoderConfig(JsonSection* section) {
   EncoderConfig config;
   config.type = section->Choice<EncoderType>(

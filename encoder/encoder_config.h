@@ -158,6 +158,9 @@ struct EncoderConfig {
 
   // The reason why this model cannot stream, for messages; nullptr when it can.
   const char* NeedsWholeUtterance() const;
+  // The reason why a window cannot be computed from what earlier windows cached of its left
+  // context, for messages; nullptr when it can.
+  const char* NeedsWholeWindows() const;
 };
 
 // Throws std::runtime_error naming the field, its value and what was expected.

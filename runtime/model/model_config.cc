@@ -201,13 +201,9 @@ void CheckWindow(const ModelConfig& config, const StreamingSetting& setting) {
     throw OptionError(OptionName("left_context") + " is -1, expected 0 or more with " +
                       OptionName("right_context") + ": each window is computed anew");
   }
-  if (setting.cached_windows && config.encoder.type == EncoderType::kEfficientConformer) {
-    throw OptionError(OptionName("cached_windows") + " is true, expected false: layers of this " +
-                      "model have strides (efficient_conformer)");
-  }
-  if (setting.cached_windows && std::holds_alternative<LegacyRelPos>(config.encoder.position)) {
-    throw OptionError(OptionName("cached_windows") + " is true, expected false: the position " +
-                      "scheme of this model (legacy_rel_pos) counts from the end of the window");
+  const char* reason = setting.cached_windows ? config.encoder.NeedsWholeWindows() : nullptr;
+  if (reason != nullptr) {
+    throw OptionError(OptionName("cached_windows") + " is true, expected false: " + reason);
   }
 }
 

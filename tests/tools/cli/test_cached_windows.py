@@ -100,8 +100,13 @@ def test_refusals(offline, tmp_path):
     write_variant(offline, tmp_path / "m.pt", {"position": make_options("legacy_rel_pos")})
     line = error_line(run("dump_encoder", f"--model={tmp_path / 'm.pt'}", *flags), USAGE)
     assert "--cached_windows is true, expected false: the position scheme of this model" in line
-    write_variant(offline, tmp_path / "e.pt", {
-        "type": "efficient_conformer", "num_layers": 2, "strides": [2, 1],
-        "strides_divide_kernels": False, "position": make_options("unshifted")})
-    line = error_line(run("dump_encoder", f"--model={tmp_path / 'e.pt'}", *flags), USAGE)
-    assert "--cached_windows is true, expected false: layers of this model have strides" in line
+    efficient = {"type": "efficient_conformer", "num_layers": 2, "strides_divide_kernels": False}
+    for changes in (
+            {**efficient, "strides": [2, 1], "position": make_options("unshifted")},
+            {**efficient, "strides": [1, 1],
+             "position": make_options("grouped_unshifted", group_sizes=[2, 1])},
+            {"num_layers": 2, "position": make_options("grouped_unshifted", group_sizes=[1, 3])}):
+        write_variant(offline, tmp_path / "m.pt", changes)
+        line = error_line(run("dump_encoder", f"--model={tmp_path / 'm.pt'}", *flags), USAGE)
+        assert ("--cached_windows is true, expected false: layers of this model join frames "
+                "(strides or group_sizes)") in line
