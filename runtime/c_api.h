@@ -326,6 +326,7 @@ int32_t runnel_stream_sample_rate_hz(const runnel_stream* stream);
 int64_t runnel_stream_chunk_size(const runnel_stream* stream);
 int64_t runnel_stream_left_context(const runnel_stream* stream);
 int64_t runnel_stream_right_context(const runnel_stream* stream);
+int32_t runnel_stream_cached_windows(const runnel_stream* stream);
 
 /* For a stream without a callback: all updates since the last call, merged into one, or NULL when
    there are none. runnel_stream_wait waits for an update or the end of the stream, for `timeout_ms`

@@ -107,6 +107,10 @@ int64_t runnel_stream_right_context(const runnel_stream* stream) {
   return stream == nullptr ? 0 : stream->live->options().right_context;
 }
 
+int32_t runnel_stream_cached_windows(const runnel_stream* stream) {
+  return stream != nullptr && stream->live->options().cached_windows ? 1 : 0;
+}
+
 runnel_status runnel_stream_poll(runnel_stream* stream, runnel_update** update,
                                  runnel_error* error) {
   return Call(error, [&] {

@@ -182,6 +182,8 @@ void BindReading(Class<PyStream>* stream) {
            [](Stream& s) { return s.options().left_context; });
   Property(stream, "right_context", "Encoder frames after a chunk in its window; -1: no windows.",
            [](Stream& s) { return s.options().right_context; });
+  Property(stream, "cached_windows", "Whether windows compute their left context once.",
+           [](Stream& s) { return s.options().cached_windows; });
   Property(stream, "sample_rate_hz", "Rate of the samples that the stream accepts.", [](Stream& s) {
     const int rate_hz = s.options().sample_rate_hz;
     return rate_hz == StreamOptions::kModelRate ? s.model().sample_rate_hz() : rate_hz;

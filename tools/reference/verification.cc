@@ -174,9 +174,12 @@ void Verification::CompareWithOthers(size_t index) {
   const StreamingSetting& setting = settings_[index];
   const at::Tensor chunked = RunChunked(encoder, features_, setting);
   chunked_[index] = chunked;
-  const at::Tensor whole = setting.right_context == StreamOptions::kNoRightContext
-                               ? CompareChunks(index, chunked)
-                               : CompareWindows(index, chunked);
+  at::Tensor whole = chunked;
+  if (setting.right_context == StreamOptions::kNoRightContext) {
+    whole = CompareChunks(index, chunked);
+  } else if (!setting.cached_windows) {  // those are no whole utterances
+    whole = CompareWindows(index, chunked);
+  }
   if (!tries_all_[index]) return;
   CompareHeads(index, whole);
   std::mt19937_64 random(options_.seed + index);

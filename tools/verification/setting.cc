@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -14,8 +15,8 @@ constexpr int64_t kFull = -1;
 constexpr int64_t kUnlimited = -1;
 
 // Windows of offline models.
-constexpr std::array<StreamingSetting, 4> kWindows = {
-    {{1, 8, 3}, {4, 0, 0}, {4, 20, 7}, {16, 5, 1}}};
+constexpr std::array<StreamingSetting, 6> kWindows = {
+    {{1, 8, 3}, {4, 0, 0}, {4, 20, 7}, {16, 5, 1}, {4, 20, 7, true}, {16, 33, 5, true}}};
 
 bool IsAllowed(const StreamingSetting& setting, const ModelConfig& config) {
   try {
@@ -52,7 +53,8 @@ std::vector<StreamingSetting> SettingGrid(const ModelConfig& config) {
     if (IsAllowed(setting, config)) settings.push_back(setting);
   }
   if (config.streaming.window) {
-    settings.insert(settings.end(), kWindows.begin(), kWindows.end());
+    std::copy_if(kWindows.begin(), kWindows.end(), std::back_inserter(settings),
+                 [&](const StreamingSetting& setting) { return IsAllowed(setting, config); });
     settings.push_back(*config.streaming.window);
   }
   return settings;

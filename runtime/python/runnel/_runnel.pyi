@@ -224,6 +224,9 @@ class Stream:
     def right_context(self) -> int:
         """Encoder frames after a chunk in its window; -1: no windows."""
     @property
+    def cached_windows(self) -> bool:
+        """Whether windows compute their left context once."""
+    @property
     def sample_rate_hz(self) -> int:
         """Rate of the samples that the stream accepts."""
     def __enter__(self) -> Stream: ...

@@ -51,6 +51,8 @@ TEST(CApiStreamTest, PollingHearsTheTranscript) {
   EXPECT_EQ(runnel_stream_sample_rate_hz(stream.get()), 16000);
   EXPECT_EQ(runnel_stream_chunk_size(stream.get()), 16);
   EXPECT_EQ(runnel_stream_left_context(stream.get()), 64);
+  EXPECT_EQ(runnel_stream_right_context(stream.get()), RUNNEL_NO_RIGHT_CONTEXT);
+  EXPECT_EQ(runnel_stream_cached_windows(stream.get()), 0);
   runnel_update* update = nullptr;
   Succeed([&](runnel_error* error) { return runnel_stream_poll(stream.get(), &update, error); });
   EXPECT_EQ(update, nullptr);

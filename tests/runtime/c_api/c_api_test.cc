@@ -358,6 +358,8 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
   EXPECT_EQ(runnel_stream_sample_rate_hz(nullptr), 0);
   EXPECT_EQ(runnel_stream_chunk_size(nullptr), 0);
   EXPECT_EQ(runnel_stream_left_context(nullptr), 0);
+  EXPECT_EQ(runnel_stream_right_context(nullptr), 0);
+  EXPECT_EQ(runnel_stream_cached_windows(nullptr), 0);
   EXPECT_EQ(runnel_buffer_size(nullptr), 0U);
   EXPECT_EQ(runnel_update_stable_size_before(nullptr), 0U);
   EXPECT_EQ(runnel_update_audio_ms(nullptr), 0);

@@ -65,6 +65,7 @@ def test_beam_search_has_a_stable_beginning(model):
 def test_state_of_a_stream(model):
     with model.stream(chunk_size=8, left_context=32) as stream:
         assert (stream.chunk_size, stream.left_context, stream.sample_rate_hz) == (8, 32, 16000)
+        assert (stream.right_context, stream.cached_windows) == (-1, False)
         stream.accept_samples(np.zeros(16000, np.float32))
         assert stream.num_samples == 16000 and stream.num_encoder_frames == 0
         assert stream.chunk_ready and not stream.finished and not stream.is_final

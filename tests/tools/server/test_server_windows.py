@@ -44,6 +44,8 @@ def test_windows_are_the_default_of_live_audio(model, server):
 def test_results_are_those_of_decode_wav(chunk, left, right, model, server):
     options = {"chunk_size": chunk, "left_context": left, "right_context": right}
     with server.open() as socket:
+        assert start(socket, cached_windows=True, **options)["cached_windows"]
+    with server.open() as socket:
         text = speak(socket, LONGEST, (999,), **options)
     assert text == decoded(model, *(f"--{name}={value}" for name, value in options.items()))
     query = "&".join(f"{name}={value}" for name, value in options.items())

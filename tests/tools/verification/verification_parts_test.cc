@@ -57,6 +57,18 @@ TEST(SettingGridTest, OnlyWhatTheModelWasTrainedFor) {
   EXPECT_EQ(GridNames(limits), (std::set<std::string>{"C=14 M=70", "C=1 M=70"}));
 }
 
+TEST(SettingGridTest, AnOfflineModelHasWindows) {
+  StreamingConfig limits;
+  limits.chunk_size = -1;
+  limits.left_context = -1;
+  limits.window = StreamingSetting{8, 32, 8};
+  const std::set<std::string> names = GridNames(limits);
+  for (const std::string name :
+       {"C=4 M=20 R=7", "C=1 M=8 R=3", "C=8 M=32 R=8", "C=4 M=20 R=7 cached"}) {
+    EXPECT_EQ(names.count(name), 1U) << name;
+  }
+}
+
 TEST(WidestSettingTest, IsTheWidestPermitted) {
   StreamingConfig limits;
   EXPECT_EQ(WidestSetting(limits).Name(), "C=full M=all");

@@ -197,6 +197,7 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
                        {"right_context", info.options.right_context},
+                       {"cached_windows", info.options.cached_windows},
                        {"search", text_of("search")},
                        {"head", text_of("head")},
                        {"rescoring", info.options.search.rescoring.enabled},

@@ -40,11 +40,15 @@ TEST(RunnelResults, ReadyAndResumed) {
                    {"chunk_size", 16},   {"left_context", 64},  {"right_context", -1},
                    {"search", "greedy"}, {"head", "ctc"},       {"rescoring", false},
                    {"language", ""},     {"frame_ms", 40.0},    {"endpointing", false},
-                   {"early_text", 0},    {"resume", false}};
+                   {"early_text", 0},    {"resume", false},     {"cached_windows", false}};
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
   info.options.search.method = SearchMethod::kPrefixBeam;
+  info.options.right_context = 8;
+  info.options.cached_windows = true;
   info.num_samples = 123456;
   expected["search"] = "beam";
+  expected["right_context"] = 8;
+  expected["cached_windows"] = true;
   expected["utterances"] = 0;
   expected["type"] = "resumed";
   expected["samples"] = 123456;
