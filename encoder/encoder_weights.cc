@@ -106,7 +106,7 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
   return stages;
 }
 
-std::string LayerName(int layer) { return "encoder.encoders." + std::to_string(layer); }
+std::string LayerName(int layer) { return kEncoderLayers + std::to_string(layer); }
 
 }  // namespace
 

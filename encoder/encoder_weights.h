@@ -14,6 +14,9 @@
 
 namespace runnel {
 
+// The names of the tensors of layer n begin with this and n.
+constexpr char kEncoderLayers[] = "encoder.encoders.";
+
 // All tensors have the data type of the Weights that they come from. d: model_dim.
 
 // y = x W^T + b. Convolutions whose kernel has one tap are such layers.

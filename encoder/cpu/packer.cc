@@ -1,8 +1,10 @@
 #include "encoder/cpu/packer.h"
 
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "encoder/cpu/kernels/matmul/packed_matrix.h"
 #include "encoder/encoder_weights.h"
 
 namespace runnel::cpu {
@@ -21,6 +23,21 @@ const float* DataOrNull(const std::vector<float>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
+// With columns (outer, n) as (n, outer).
+Tensor WithColumnsExchanged(const Tensor& matrix, int64_t outer) {
+  const int64_t rows = matrix.size(0), columns = matrix.size(1);
+  if (outer == 1 || outer == columns) return matrix;
+  return Transposed(matrix.Reshaped({rows, outer, columns / outer})).Reshaped({rows, columns});
+}
+
+// The parts of MergedName.
+std::vector<std::string> PartsOf(const std::string& name) {
+  std::vector<std::string> parts;
+  std::istringstream stream(name);
+  for (std::string part; std::getline(stream, part, '+');) parts.push_back(part);
+  return parts;
+}
+
 std::string Text(kernels::LinearShape shape) {
   return "(" + std::to_string(shape.output_dim) + ", " + std::to_string(shape.input_dim) + ")";
 }
@@ -28,10 +45,34 @@ std::string Text(kernels::LinearShape shape) {
 }  // namespace
 
 kernels::PackedLinear WeightPacker::Pack(const LinearWeights& weights, const LinearForm& form) {
-  const Tensor matrix = Scaled(weights.weight, form.scale);
+  const Tensor matrix = WithColumnsExchanged(Scaled(weights.weight, form.scale), form.channels);
   const std::vector<float> bias = BiasOf(weights, form);
-  return {matrix.float32(), DataOrNull(bias), ShapeOf(weights),
-          form.type,        form.output,      form.activation};
+  const bool four_bits = form.type == kernels::MatmulType::kInt8 && four_bits_ != nullptr &&
+                         weights.name.rfind(four_bits_->prefix, 0) == 0;
+  std::optional<kernels::ErrorFeedback> feedback;
+  if (four_bits) {
+    const auto found = four_bits_->moments.find(weights.name);
+    if (found != four_bits_->moments.end()) feedback.emplace(found->second);
+  }
+  return {matrix.float32(),
+          DataOrNull(bias),
+          ShapeOf(weights),
+          form.type,
+          form.output,
+          form.activation,
+          four_bits ? kernels::WeightFormat::kFourBits : kernels::WeightFormat::kValues,
+          feedback ? &*feedback : nullptr};
+}
+
+kernels::PackedLinear ObservingPacker::Pack(const LinearWeights& weights, const LinearForm& form) {
+  kernels::PackedLinear packed = WeightPacker().Pack(weights, form);
+  if (weights.name.rfind(prefix_, 0) != 0) return packed;
+  const int64_t dim = packed.shape().input_dim;
+  kernels::InputMoments& moments = moments_->try_emplace(weights.name, dim).first->second;
+  packed.set_observer([&moments](const kernels::MatmulInput& x, int64_t rows) {
+    moments.Add(x.float_row(0), rows);
+  });
+  return packed;
 }
 
 kernels::PackedLinear RecordingPacker::Pack(const LinearWeights& weights, const LinearForm& form) {
@@ -75,6 +116,30 @@ void StoredMatrices::CheckAllTaken() const {
 
 void StoredMatrices::Fail(const std::string& name, const std::string& problem) const {
   throw std::runtime_error(source_ + ": packed matrix " + name + " " + problem);
+}
+
+UnpackingPacker::UnpackingPacker(const std::vector<NamedMatrix>& matrices, std::string source,
+                                 std::map<std::string, Tensor>* tensors)
+    : matrices_(matrices, std::move(source)), tensors_(tensors) {}
+
+kernels::PackedLinear UnpackingPacker::Pack(const LinearWeights& weights, const LinearForm& form) {
+  kernels::PackedLinear packed = matrices_.Pack(weights, form);
+  const auto [input_dim, output_dim] = packed.shape();
+  const Tensor values({output_dim, input_dim}, kernels::UnpackMatrix(packed.Stored(), form.type));
+  const Tensor matrix =
+      WithColumnsExchanged(Scaled(values, 1.0 / form.scale), input_dim / form.channels);
+  // Those of a merged matrix are side by side, or one below the other.
+  int64_t column = 0, row = 0;
+  for (const std::string& name : PartsOf(weights.name)) {
+    Tensor& tensor = tensors_->at(name);
+    const int64_t rows = tensor.size(0), columns = tensor.count() / rows;
+    if (!tensor.has_values()) {
+      const Tensor part = Narrowed(Narrowed(matrix, 0, row, rows), 1, column, columns);
+      tensor = part.Reshaped(tensor.shape());
+    }
+    (columns < input_dim ? column : row) += columns < input_dim ? columns : rows;
+  }
+  return packed;
 }
 
 }  // namespace runnel::cpu

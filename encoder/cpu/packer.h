@@ -2,15 +2,19 @@
 #ifndef RUNNEL_ENCODER_CPU_PACKER_H_
 #define RUNNEL_ENCODER_CPU_PACKER_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encoder/activation.h"
+#include "encoder/cpu/kernels/matmul/error_feedback.h"
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "encoder/cpu/kernels/matmul_input.h"
+#include "encoder/model_file/tensor.h"
 
 namespace runnel {
 struct LinearWeights;  // encoder_weights.h
@@ -24,6 +28,9 @@ struct LinearForm {
   kernels::MatmulOutput output;
   std::optional<Activation> activation = std::nullopt;
   double scale = 1.0;  // of weight and bias
+  // Of a layer whose columns are (channels, n): the rows that it multiplies have their channels
+  // innermost, (n, channels). 1: as they are.
+  int64_t channels = 1;
 };
 
 // Used from one thread. No module keeps it.
@@ -38,10 +45,37 @@ class Packer {
   virtual void CheckAllTaken() const {}
 };
 
+// Of matmuls, by LinearWeights::name, what they multiply with.
+using Moments = std::map<std::string, kernels::InputMoments>;
+
+// How the weights of some int8 matmuls get four bits.
+struct FourBits {
+  std::string prefix;  // of the names of their layers
+  Moments moments;     // of a matmul that is not here, each weight is rounded by itself
+};
+
 // Packs the weights.
 class WeightPacker final : public Packer {
  public:
+  // four_bits: null, or it must outlive the packer.
+  explicit WeightPacker(const FourBits* four_bits = nullptr) : four_bits_(four_bits) {}
   kernels::PackedLinear Pack(const LinearWeights& weights, const LinearForm& form) override;
+
+ private:
+  const FourBits* four_bits_;
+};
+
+// Packs the weights in float32 and sums the moments of what the model multiplies with them.
+class ObservingPacker final : public Packer {
+ public:
+  // Of the layers whose names begin with `prefix`. `moments` must outlive the model.
+  ObservingPacker(std::string prefix, Moments* moments)
+      : prefix_(std::move(prefix)), moments_(moments) {}
+  kernels::PackedLinear Pack(const LinearWeights& weights, const LinearForm& form) override;
+
+ private:
+  std::string prefix_;
+  Moments* moments_;
 };
 
 // A packed matrix and LinearWeights::name of its layer.
@@ -53,6 +87,8 @@ struct NamedMatrix {
 // Packs the weights and lists the matrices, for a file that holds them.
 class RecordingPacker final : public Packer {
  public:
+  // four_bits: as in WeightPacker.
+  explicit RecordingPacker(const FourBits* four_bits = nullptr) : packer_(four_bits) {}
   kernels::PackedLinear Pack(const LinearWeights& weights, const LinearForm& form) override;
 
   // In the order in which the modules packed them. They refer to memory of the modules.
@@ -77,6 +113,23 @@ class StoredMatrices final : public Packer {
 
   std::map<std::string, kernels::StoredMatrix> matrices_;  // those that are not taken yet
   std::string source_;
+};
+
+// Finds the matrices of a file and gives their values back to the tensors that were packed, for a
+// backend that has no packed matrices.
+class UnpackingPacker final : public Packer {
+ public:
+  // `tensors`: of the file; those that are in the matrices have no values, and get them. Throws as
+  // StoredMatrices does.
+  UnpackingPacker(const std::vector<NamedMatrix>& matrices, std::string source,
+                  std::map<std::string, Tensor>* tensors);
+
+  kernels::PackedLinear Pack(const LinearWeights& weights, const LinearForm& form) override;
+  void CheckAllTaken() const override { matrices_.CheckAllTaken(); }
+
+ private:
+  StoredMatrices matrices_;
+  std::map<std::string, Tensor>* tensors_;
 };
 
 }  // namespace runnel::cpu

@@ -21,23 +21,10 @@ std::vector<float> TapsFirst(const Tensor& weight) {
       Transposed(weight.Reshaped({weight.size(0), weight.size(2) * weight.size(3)})));
 }
 
-// The last layer, for rows whose channels are innermost.
-LinearWeights ChannelsInnermost(const LinearWeights& out, int64_t bins) {
-  const int64_t rows = out.weight.size(0);
-  const int64_t columns = out.weight.size(1);
-  return {out.name,
-          Transposed(out.weight.Reshaped({rows, columns / bins, bins})).Reshaped({rows, columns}),
-          out.bias};
-}
-
 // A convolution as a matmul of its patches, whose input channels are innermost.
 LinearWeights PatchLayer(const std::string& name, const Tensor& weight, const Tensor& bias) {
   const int64_t channels = weight.size(0);
-  const int64_t taps = weight.size(2) * weight.size(3);
-  return {name,
-          Transposed(weight.Reshaped({channels, weight.size(1), taps}))
-              .Reshaped({channels, taps * weight.size(1)}),
-          bias};
+  return {name, weight.Reshaped({channels, weight.count() / channels}), bias};
 }
 
 kernels::ImageKernel KernelOf(const SubsamplingGeometry& geometry, const SubsamplingStage& stage) {
@@ -52,8 +39,9 @@ Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig&
       geometry_(config.subsampling),
       input_dim_(config.input_dim),
       activation_(weights.activation),
-      out_(packer->Pack(ChannelsInnermost(weights.out, geometry_.NumBins(config.input_dim)),
-                        {options.matmul_type, kernels::MatmulOutput::kStore})),
+      out_(packer->Pack(weights.out,
+                        {options.matmul_type, kernels::MatmulOutput::kStore, std::nullopt, 1.0,
+                         weights.out.weight.size(1) / geometry_.NumBins(config.input_dim)})),
       row_dim_(out_.shape().input_dim) {
   if (weights.norm) norm_ = std::make_unique<const LayerNorm>(*weights.norm);
   if (weights.basic_norm) norm_ = std::make_unique<const BasicNorm>(*weights.basic_norm);
@@ -68,13 +56,13 @@ Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig&
       continue;
     }
     const bool depthwise = stage.pointwise_weight.defined();
-    const LinearWeights linear =
-        depthwise ? PatchLayer(stage.matrix_name, stage.pointwise_weight, stage.pointwise_bias)
-                  : PatchLayer(stage.matrix_name, stage.weight, stage.bias);
-    stages_.push_back(
-        {depthwise ? TapsFirst(stage.weight) : std::vector<float>(),
-         depthwise ? Float32Values(stage.bias) : std::vector<float>(),
-         packer->Pack(linear, {options.matmul_type, kernels::MatmulOutput::kStore, activation_})});
+    const Tensor& weight = depthwise ? stage.pointwise_weight : stage.weight;
+    const Tensor& bias = depthwise ? stage.pointwise_bias : stage.bias;
+    stages_.push_back({depthwise ? TapsFirst(stage.weight) : std::vector<float>(),
+                       depthwise ? Float32Values(stage.bias) : std::vector<float>(),
+                       packer->Pack(PatchLayer(stage.matrix_name, weight, bias),
+                                    {options.matmul_type, kernels::MatmulOutput::kStore,
+                                     activation_, 1.0, weight.size(1)})});
   }
 }
 

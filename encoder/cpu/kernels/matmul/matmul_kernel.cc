@@ -54,7 +54,12 @@ HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_gro
   Sums tile[kRows][2];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) tile[r][0] = tile[r][1] = hn::Zero(d);
-  AddGroups<Product, kRows, kFetch>(x, panel + kGroupBytes * output, num_groups, next_panel, tile);
+  if constexpr (kHasFourBits<Product>) {
+    AddFourBitGroups<Product, kRows>(x, panel, num_groups, output, tile);
+  } else {
+    AddGroups<Product, kRows, kFetch>(x, panel + kGroupBytes * output, num_groups, next_panel,
+                                      tile);
+  }
   auto* to = static_cast<hn::TFromD<typename Product::Tag>*>(sums) + output;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -69,6 +74,10 @@ void SumRows(const RowBytes& x, const uint8_t* panel, int64_t num_groups, Fetch 
              const uint8_t* next_panel, void* sums) {
   constexpr int64_t kStep = std::min<int64_t>(2 * HWY_LANES(float), kPanelOutputs);
   for (int64_t output = 0; output < kPanelOutputs; output += kStep) {
+    if constexpr (kHasFourBits<Product>) {  // which fetch ahead
+      SumTile<Product, kRows, Fetch::kAhead>(x, panel, num_groups, output, nullptr, sums);
+      continue;
+    }
     switch (fetch) {
       case Fetch::kNothing:
         SumTile<Product, kRows, Fetch::kNothing>(x, panel, num_groups, output, nullptr, sums);
@@ -107,9 +116,12 @@ struct Tile {
 template <class Product, class Finish>
 HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
                             PanelRange panels, const Finish& finish) {
-  const int64_t panel_bytes = kPanelOutputs * PackedRowBytes(linear.shape.input_dim, linear.type);
-  const int64_t num_groups =
-      (linear.shape.input_dim * ValueBytes(linear.type) + kGroupBytes - 1) / kGroupBytes;
+  const int64_t panel_bytes =
+      PackedPanelBytes(linear.shape.input_dim, linear.type, linear.matrix->format);
+  const int64_t row_bytes = kHasFourBits<Product>
+                                ? PackedRowBytes(linear.shape.input_dim, linear.type)
+                                : linear.shape.input_dim * ValueBytes(linear.type);
+  const int64_t num_groups = (row_bytes + kGroupBytes - 1) / kGroupBytes;
   HWY_ALIGN int32_t sums[Product::kTileRows * kPanelOutputs];
   // Tiles of about equal size: a small one reads as many weights as a large one.
   const int64_t num_tiles = (num_rows + Product::kTileRows - 1) / Product::kTileRows;
@@ -139,14 +151,24 @@ template <class Finish>
 HWY_INLINE void ForEachAmxTile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
                                PanelRange panels, const Finish& finish) {
   const int64_t row_bytes = PackedRowBytes(linear.shape.input_dim, linear.type);
+  const int64_t panel_bytes =
+      PackedPanelBytes(linear.shape.input_dim, linear.type, linear.matrix->format);
+  const bool four_bits = linear.matrix->format == WeightFormat::kFourBits;
+  Scratch scratch;
+  auto* expanded = four_bits ? scratch.Take<uint8_t>(kPanelOutputs * row_bytes) : nullptr;
   HWY_ALIGN int32_t sums[kAmxRows * kAmxOutputs];
   static_assert(kAmxOutputs == kPanelOutputs);
   AmxTiles tiles;
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const uint8_t* weights = linear.matrix->values + panel * kPanelOutputs * row_bytes;
+    const uint8_t* weights = linear.matrix->values + panel * panel_bytes;
+    if (four_bits) {
+      ExpandPanel(weights, row_bytes / kFourBitInputs, expanded);
+      weights = expanded;
+    }
     for (int64_t r = 0; r < num_rows; r += kAmxRows) {
       const int64_t count = std::min(kAmxRows, num_rows - r);
-      tiles.Sum(linear.type, x.row(r), x.stride, count, row_bytes, weights, r == 0, sums);
+      tiles.Sum(linear.type, x.row(r), x.stride, count, row_bytes, weights, r == 0 && !four_bits,
+                sums);
       finish(r, count, panel * kPanelOutputs, static_cast<const void*>(sums));
     }
   }
@@ -222,6 +244,15 @@ HWY_INLINE void FinishTile(const LinearOperation& linear, const MatmulInput& x, 
   });
 }
 
+template <class Product, class Finish>
+HWY_INLINE void ForEachInt8Tile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
+                                PanelRange panels, const Finish& finish) {
+  if (linear.matrix->format == WeightFormat::kFourBits) {
+    return ForEachTile<FourBitProduct<Product>>(linear, x, num_rows, panels, finish);
+  }
+  ForEachTile<Product>(linear, x, num_rows, panels, finish);
+}
+
 template <class Finish>
 HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes& x,
                                   int64_t num_rows, PanelRange panels, const Finish& finish) {
@@ -242,10 +273,10 @@ HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes&
     case MatmulType::kInt8:
 #if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
       if (set.dot_products_int8) {
-        return ForEachTile<DotInt8Product>(linear, x, num_rows, panels, finish);
+        return ForEachInt8Tile<DotInt8Product>(linear, x, num_rows, panels, finish);
       }
 #endif
-      return ForEachTile<Int8Product>(linear, x, num_rows, panels, finish);
+      return ForEachInt8Tile<Int8Product>(linear, x, num_rows, panels, finish);
   }
 }
 
@@ -302,11 +333,14 @@ int64_t NextBlock(int64_t rows) {
   return rows < kAmxRows ? rows : std::min(kAmxBlockRows, rows / kAmxRows * kAmxRows);
 }
 
-// Rows of whole vectors, or of whole tiles: where those of `x` are not, copies filled with zeros.
-MatmulInput PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
+// Rows of whole vectors, or as long as the packed ones, for tiles and for weights of four bits:
+// where those of `x` are not, copies filled with zeros.
+MatmulInput PaddedRows(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
+                       Scratch* scratch) {
   const int64_t num_bytes = x.dim * ValueBytes(x.type);
-  const bool on_tiles = UsedInstructionSet().tiles && x.type != MatmulType::kFloat32;
-  if (num_bytes % (on_tiles ? kPaddedRowBytes : HWY_NAMESPACE::kRowStepBytes) == 0) return x;
+  const bool as_packed = (UsedInstructionSet().tiles && x.type != MatmulType::kFloat32) ||
+                         linear.matrix->format == WeightFormat::kFourBits;
+  if (num_bytes % (as_packed ? kPaddedRowBytes : HWY_NAMESPACE::kRowStepBytes) == 0) return x;
   const int64_t padded_bytes = PackedRowBytes(x.dim, x.type);
   MatmulInput padded = x;
   padded.dim = padded_bytes / ValueBytes(x.type);
@@ -333,7 +367,7 @@ static void ForEachBlock(const LinearOperation& linear, const MatmulInput& x, in
   for (int64_t first = 0; first < rows;) {
     const int64_t count = NextBlock(rows - first);
     Scratch scratch;
-    const MatmulInput block = PaddedRows(x.From(first), count, &scratch);
+    const MatmulInput block = PaddedRows(linear, x.From(first), count, &scratch);
     StepThreads::Split(NumPanels(linear.shape.output_dim),
                        count * linear.shape.input_dim * linear.shape.output_dim,
                        [&](int64_t begin, int64_t end) {

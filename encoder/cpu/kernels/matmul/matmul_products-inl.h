@@ -2,6 +2,7 @@
 // four int8) with four bytes of each output of a vector, added to one sum per output. And the loop
 // over the groups of a tile. Included once per instruction set (Highway).
 
+#include "encoder/cpu/kernels/matmul/four_bits-inl.h"
 #include "encoder/cpu/kernels/row_kernels-inl.h"
 #include "hwy/highway.h"
 
@@ -12,8 +13,10 @@
 #define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_MATMUL_PRODUCTS_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "encoder/cpu/kernels/matmul/packed_matrix.h"
 
@@ -56,6 +59,16 @@ enum class Fetch {
 };
 constexpr int64_t kBytesAhead = 4096;
 constexpr int64_t kNextPanelStep = kGroupBytes * HWY_LANES(float);  // per group
+
+// Four bytes of each output of a pair of vectors.
+struct WeightPair {
+  IntVector first, second;
+};
+HWY_INLINE WeightPair LoadWeights(const uint8_t* bytes) {
+  const IntTag ints;
+  const auto* values = reinterpret_cast<const int32_t*>(bytes);
+  return {hn::LoadU(ints, values), hn::LoadU(ints, values + hn::Lanes(ints))};
+}
 
 // The rows of a matmul as bytes.
 struct RowBytes {
@@ -132,12 +145,8 @@ struct DotBfloat16Product {
 };
 
 template <class Product, int kGroup, int kRows, class Sums>
-HWY_INLINE void AddGroup(const IntVector (&rows)[kRows], const uint8_t* weights,
+HWY_INLINE void AddGroup(const IntVector (&rows)[kRows], IntVector first, IntVector second,
                          Sums (&tile)[kRows][2]) {
-  const IntTag ints;
-  const auto* values = reinterpret_cast<const int32_t*>(weights + kGroup * kPanelGroupBytes);
-  const IntVector first = hn::LoadU(ints, values);
-  const IntVector second = hn::LoadU(ints, values + hn::Lanes(ints));
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
     tile[r][0] = Product::template Add<kGroup>(rows[r], first, tile[r][0]);
@@ -169,11 +178,50 @@ HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num
       rows[r] = hn::LoadU(ints, reinterpret_cast<const int32_t*>(next[r]));
       next[r] += kRowStepBytes;
     }
-    AddGroup<Product, 0>(rows, weights, tile);
-    AddGroup<Product, 1>(rows, weights, tile);
-    AddGroup<Product, 2>(rows, weights, tile);
-    AddGroup<Product, 3>(rows, weights, tile);
+    const auto add = [&](auto group) HWY_ATTR {
+      const WeightPair pair = LoadWeights(weights + group() * kPanelGroupBytes);
+      AddGroup<Product, group()>(rows, pair.first, pair.second, tile);
+    };
+    add(std::integral_constant<int, 0>());
+    add(std::integral_constant<int, 1>());
+    add(std::integral_constant<int, 2>());
+    add(std::integral_constant<int, 3>());
     weights += 4 * kPanelGroupBytes;
+  }
+}
+
+// The same with a panel of four-bit weights. num_groups: a multiple of 8.
+template <class Product, int kRows, class Sums>
+HWY_INLINE void AddFourBitGroups(const RowBytes& x, const uint8_t* panel, int64_t num_groups,
+                                 int64_t output, Sums (&tile)[kRows][2]) {
+  const IntTag ints;
+  const uint8_t* next[kRows];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) next[r] = x.row(r);
+  for (int64_t group = 0; group < num_groups; group += 2 * kFourBitPairs) {
+    const FourBitScales first(panel, output);
+    const FourBitScales second(panel, output + static_cast<int64_t>(hn::Lanes(ints)));
+    const uint8_t* values = panel + kFourBitScaleBytes + kGroupBytes * output;
+    for (int64_t half = 0; half < 2; ++half) {
+      IntVector rows[kRows];
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        rows[r] = hn::LoadU(ints, reinterpret_cast<const int32_t*>(next[r]));
+        next[r] += kRowStepBytes;
+      }
+      const auto add = [&](auto pair) HWY_ATTR {
+        __builtin_prefetch(values + kBytesAhead, 0, 2);
+        const WeightPair bytes = LoadWeights(values);
+        AddGroup<Product, 2 * pair()>(rows, first.template Expand<0>(bytes.first),
+                                      second.template Expand<0>(bytes.second), tile);
+        AddGroup<Product, 2 * pair() + 1>(rows, first.template Expand<1>(bytes.first),
+                                          second.template Expand<1>(bytes.second), tile);
+        values += kPanelGroupBytes;
+      };
+      add(std::integral_constant<int, 0>());
+      add(std::integral_constant<int, 1>());
+    }
+    panel += kFourBitBlockBytes;
   }
 }
 
@@ -276,21 +324,43 @@ struct DotBfloat16Product {
 };
 #endif
 
+// The groups of a tile's rows, one after the other.
+template <int kRows>
+class RowGroups {
+ public:
+  explicit RowGroups(const RowBytes& x) : stride_(x.stride) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kPointers; ++p) rows_[p] = x.row(3 * p);
+  }
+
+  // Adds the next group of each row.
+  template <class Product, class Sums>
+  HWY_INLINE void AddNext(IntVector first, IntVector second, Sums (&tile)[kRows][2]) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const IntVector row = RepeatGroup(rows_[r / 3] + r % 3 * stride_);
+      tile[r][0] = Product::Add(row, first, tile[r][0]);
+      tile[r][1] = Product::Add(row, second, tile[r][1]);
+    }
+#pragma GCC unroll 16
+    for (int p = 0; p < kPointers; ++p) rows_[p] += kGroupBytes;
+  }
+
+ private:
+  // A row in three needs a pointer, the others are one or two strides away.
+  static constexpr int kPointers = (kRows + 2) / 3;
+  const uint8_t* rows_[kPointers];
+  int64_t stride_;
+};
+
 // Adds all groups of the rows to a pair of vectors of outputs.
 template <class Product, int kRows, Fetch kFetch, class Sums>
 HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num_groups,
                           const uint8_t* next_panel, Sums (&tile)[kRows][2]) {
-  const IntTag ints;
   constexpr int64_t kLanes = HWY_LANES(float);
-  // A row in three needs a pointer, the others are one or two strides away.
-  constexpr int kPointers = (kRows + 2) / 3;
-  const uint8_t* rows[kPointers];
-#pragma GCC unroll 16
-  for (int p = 0; p < kPointers; ++p) rows[p] = x.row(3 * p);
+  RowGroups<kRows> rows(x);
   for (int64_t group = 0; group < num_groups; ++group) {
-    const auto* values = reinterpret_cast<const int32_t*>(weights);
-    const IntVector first = hn::LoadU(ints, values);
-    const IntVector second = hn::LoadU(ints, values + kLanes);
+    const WeightPair pair = LoadWeights(weights);
     if constexpr (kFetch == Fetch::kAhead) {
       __builtin_prefetch(weights + kBytesAhead, 0, 2);
       if constexpr (kLanes == 16) __builtin_prefetch(weights + kBytesAhead + 64, 0, 2);
@@ -298,18 +368,46 @@ HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num
       __builtin_prefetch(next_panel, 0, 2);
       next_panel += kNextPanelStep;
     }
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      const IntVector row = RepeatGroup(rows[r / 3] + r % 3 * x.stride);
-      tile[r][0] = Product::Add(row, first, tile[r][0]);
-      tile[r][1] = Product::Add(row, second, tile[r][1]);
-    }
+    rows.template AddNext<Product>(pair.first, pair.second, tile);
     weights += kPanelGroupBytes;
-#pragma GCC unroll 16
-    for (int p = 0; p < kPointers; ++p) rows[p] += kGroupBytes;
+  }
+}
+
+// The same with a panel of four-bit weights. num_groups: a multiple of 8.
+template <class Product, int kRows, class Sums>
+HWY_INLINE void AddFourBitGroups(const RowBytes& x, const uint8_t* panel, int64_t num_groups,
+                                 int64_t output, Sums (&tile)[kRows][2]) {
+  constexpr int64_t kLanes = HWY_LANES(float);
+  RowGroups<kRows> rows(x);
+  for (int64_t group = 0; group < num_groups; group += 2 * kFourBitPairs) {
+    const FourBitScales first(panel, output);
+    const FourBitScales second(panel, output + kLanes);
+    const uint8_t* values = panel + kFourBitScaleBytes + kGroupBytes * output;
+#pragma GCC unroll 4
+    for (int64_t pair = 0; pair < kFourBitPairs; ++pair) {
+      __builtin_prefetch(values + kBytesAhead, 0, 2);
+      if constexpr (kLanes == 16) __builtin_prefetch(values + kBytesAhead + 64, 0, 2);
+      const WeightPair bytes = LoadWeights(values);
+      rows.template AddNext<Product>(first.template Expand<0>(bytes.first),
+                                     second.template Expand<0>(bytes.second), tile);
+      rows.template AddNext<Product>(first.template Expand<1>(bytes.first),
+                                     second.template Expand<1>(bytes.second), tile);
+      values += kPanelGroupBytes;
+    }
+    panel += kFourBitBlockBytes;
   }
 }
 #endif  // HWY_TARGET == HWY_NEON
+
+// A product with weights of four bits, which are expanded to those of `Product`.
+template <class Product>
+struct FourBitProduct : Product {
+  static constexpr int kTileRows = std::min(Product::kTileRows, kSmallTileRows);
+};
+template <class Product>
+constexpr bool kHasFourBits = false;
+template <class Product>
+constexpr bool kHasFourBits<FourBitProduct<Product>> = true;
 
 }  // namespace HWY_NAMESPACE
 }  // namespace runnel::kernels

@@ -19,8 +19,10 @@ PackedLinear::PackedLinear(LinearShape shape, MatmulType type, MatmulOutput outp
 
 PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape shape,
                            MatmulType type, MatmulOutput output,
-                           std::optional<Activation> activation)
-    : PackedLinear(shape, type, output, bias, activation, PackMatrix(weight, shape, type)) {}
+                           std::optional<Activation> activation, WeightFormat format,
+                           const ErrorFeedback* feedback)
+    : PackedLinear(shape, type, output, bias, activation,
+                   PackMatrix(weight, shape, type, format, feedback)) {}
 
 PackedLinear::PackedLinear(const StoredMatrix& matrix, const float* bias, MatmulType type,
                            MatmulOutput output, std::optional<Activation> activation)
@@ -33,10 +35,12 @@ LinearOperation PackedLinear::Operation() const {
 }
 
 void PackedLinear::Forward(const MatmulInput& x, int64_t rows, float* y) const {
+  if (observer_) observer_(x, rows);
   Multiply(Operation(), x, rows, output_ == MatmulOutput::kAdd, y);
 }
 
 void PackedLinear::Forward(const MatmulInput& x, int64_t rows, const MatmulInput& y) const {
+  if (observer_) observer_(x, rows);
   Multiply(Operation(), x, rows, y);
 }
 

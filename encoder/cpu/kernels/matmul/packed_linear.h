@@ -3,7 +3,9 @@
 #define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_PACKED_LINEAR_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "encoder/activation.h"
@@ -31,13 +33,19 @@ class PackedLinear {
   // weight: (output_dim, input_dim); bias: (output_dim) or null. Both are copied. Throws
   // std::runtime_error for an int8 layer of more than 65,536 inputs.
   PackedLinear(const float* weight, const float* bias, LinearShape shape, MatmulType type,
-               MatmulOutput output, std::optional<Activation> activation = std::nullopt);
+               MatmulOutput output, std::optional<Activation> activation = std::nullopt,
+               WeightFormat format = WeightFormat::kValues,
+               const ErrorFeedback* feedback = nullptr);
   // The same with a matrix that Stored() gave, of a layer of the same type. Throws as AdoptMatrix
   // does.
   PackedLinear(const StoredMatrix& matrix, const float* bias, MatmulType type, MatmulOutput output,
                std::optional<Activation> activation = std::nullopt);
 
   const LinearShape& shape() const { return shape_; }
+
+  // Every Forward shows its rows before it computes.
+  using RowObserver = std::function<void(const MatmulInput& x, int64_t rows)>;
+  void set_observer(RowObserver observer) { observer_ = std::move(observer); }
 
   // The weights without the bias. Refers to memory of this object.
   StoredMatrix Stored() const;
@@ -58,6 +66,7 @@ class PackedLinear {
   std::optional<Activation> activation_;
   std::vector<float> bias_;  // filled up to whole panels
   PackedMatrix matrix_;
+  RowObserver observer_;  // usually none
 };
 
 }  // namespace runnel::kernels

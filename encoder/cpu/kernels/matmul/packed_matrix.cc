@@ -19,8 +19,8 @@ constexpr float kMaxInt8 = 127.0f;
 // Of a stored matrix, so that its size can be computed.
 constexpr int64_t kMaxStoredDim = int64_t{1} << 24;
 
-int64_t NumBytes(LinearShape shape, MatmulType type) {
-  return NumPanels(shape.output_dim) * kPanelOutputs * PackedRowBytes(shape.input_dim, type);
+int64_t NumBytes(LinearShape shape, MatmulType type, WeightFormat format) {
+  return NumPanels(shape.output_dim) * PackedPanelBytes(shape.input_dim, type, format);
 }
 
 // Between the rows of a panel, so that they do not fall in the same sets of the cache.
@@ -44,15 +44,51 @@ struct Int8Row {
   int32_t sum;
 };
 
-Int8Row Quantize(const float* weight, int64_t count, int8_t* to) {
+float ScaleOf(const float* weight, int64_t count) {
   float largest = 0.0f;
   for (int64_t k = 0; k < count; ++k) largest = std::max(largest, std::abs(weight[k]));
-  Int8Row row{largest > 0.0f ? largest / kMaxInt8 : 1.0f, 0};
+  return largest > 0.0f ? largest / kMaxInt8 : 1.0f;
+}
+
+Int8Row Quantize(const float* weight, int64_t count, int8_t* to) {
+  Int8Row row{ScaleOf(weight, count), 0};
   for (int64_t k = 0; k < count; ++k) {
     to[k] = static_cast<int8_t>(std::nearbyint(weight[k] / row.scale));
     row.sum += to[k];
   }
   return row;
+}
+
+// Writes the panels, and the scales and sums of the outputs.
+void StoreFourBitPanels(const float* weight, LinearShape shape, const ErrorFeedback* feedback,
+                        uint8_t* to, PackedMatrix* packed) {
+  const int64_t num_groups = PackedRowBytes(shape.input_dim, MatmulType::kInt8) / kFourBitInputs;
+  std::vector<float> row(static_cast<size_t>(num_groups * kFourBitInputs), 0.0f);
+  std::vector<FourBitGroup> groups(static_cast<size_t>(kPanelOutputs * num_groups));
+  for (int64_t first = 0; first < shape.output_dim; first += kPanelOutputs) {
+    std::fill(groups.begin(), groups.end(), FourBitGroup{});
+    for (int64_t n = first; n < std::min(first + kPanelOutputs, shape.output_dim); ++n) {
+      const float* from = weight + n * shape.input_dim;
+      const float scale = ScaleOf(from, shape.input_dim);
+      for (int64_t k = 0; k < shape.input_dim; ++k) row[static_cast<size_t>(k)] = from[k] / scale;
+      FourBitGroup* row_groups = &groups[static_cast<size_t>((n - first) * num_groups)];
+      if (feedback != nullptr) {
+        RoundToFourBits(*feedback, row, row_groups);
+      } else {
+        for (int64_t g = 0; g < num_groups; ++g) {
+          row_groups[g] = RoundToFourBits(row.data() + g * kFourBitInputs);
+        }
+      }
+      int32_t sum = 0;
+      for (int64_t k = 0; k < shape.input_dim; ++k) {
+        sum += row_groups[k / kFourBitInputs].Weight(k % kFourBitInputs);
+      }
+      packed->scales[static_cast<size_t>(n)] = scale;
+      packed->column_sums[static_cast<size_t>(n)] = sum;
+    }
+    StoreFourBitPanel(groups.data(), num_groups, to);
+    to += num_groups * kFourBitBlockBytes;
+  }
 }
 
 template <typename Value>
@@ -75,21 +111,29 @@ std::string_view BytesOf(const std::vector<Value>& values, int64_t count) {
 
 }  // namespace
 
-PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type) {
+PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type,
+                        WeightFormat format, const ErrorFeedback* feedback) {
   const bool int8 = type == MatmulType::kInt8;
   if (int8 && shape.input_dim > kMaxInt8Inputs) {
     throw std::runtime_error("a matmul of " + std::to_string(shape.input_dim) +
                              " inputs cannot be computed in int8, expected at most " +
                              std::to_string(kMaxInt8Inputs));
   }
-  const std::shared_ptr<uint8_t> values = TakeWeightMemory(NumBytes(shape, type));
+  const std::shared_ptr<uint8_t> values = TakeWeightMemory(NumBytes(shape, type, format));
   const int64_t num_bytes = shape.input_dim * ValueBytes(type);
   const int64_t padded_bytes = PackedRowBytes(shape.input_dim, type);
   PackedMatrix packed;
+  packed.format = format;
   if (int8) {
     const auto num_outputs = static_cast<size_t>(NumPanels(shape.output_dim) * kPanelOutputs);
     packed.scales.assign(num_outputs, 1.0f);
     packed.column_sums.assign(num_outputs, 0);
+  }
+  if (format == WeightFormat::kFourBits) {
+    StoreFourBitPanels(weight, shape, feedback, values.get(), &packed);
+    packed.values = values.get();
+    packed.owner = values;
+    return packed;
   }
   const int64_t row_bytes = padded_bytes + kGapBytes;
   std::vector<uint8_t> rows(static_cast<size_t>(kPanelOutputs * row_bytes), 0);
@@ -128,13 +172,17 @@ PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type) {
                              std::to_string(stored.shape.output_dim) + ", expected at most " +
                              std::to_string(max_inputs) + " by " + std::to_string(kMaxStoredDim));
   }
-  const int64_t num_bytes = NumBytes(stored.shape, type);
+  if (stored.format == WeightFormat::kFourBits && type != MatmulType::kInt8) {
+    throw std::runtime_error("has weights of four bits, expected them in int8 matmuls only");
+  }
+  const int64_t num_bytes = NumBytes(stored.shape, type, stored.format);
   if (static_cast<int64_t>(stored.values.size()) != num_bytes) {
     throw std::runtime_error("has " + std::to_string(stored.values.size()) +
                              " bytes of weights, expected " + std::to_string(num_bytes));
   }
   const int64_t num_scales = type == MatmulType::kInt8 ? stored.shape.output_dim : 0;
   PackedMatrix packed;
+  packed.format = stored.format;
   packed.scales = Values<float>(stored.scales, num_scales, 1.0f);
   packed.column_sums = Values<int32_t>(stored.column_sums, num_scales, 0);
   packed.values = reinterpret_cast<const uint8_t*>(stored.values.data());
@@ -142,13 +190,48 @@ PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type) {
   return packed;
 }
 
+std::vector<float> UnpackMatrix(const StoredMatrix& stored, MatmulType type) {
+  const PackedMatrix packed = AdoptMatrix(stored, type);
+  const LinearShape shape = stored.shape;
+  const int64_t panel_bytes = PackedPanelBytes(shape.input_dim, type, packed.format);
+  std::vector<float> weight(static_cast<size_t>(shape.output_dim * shape.input_dim));
+  for (int64_t n = 0; n < shape.output_dim; ++n) {
+    const uint8_t* panel = packed.values + n / kPanelOutputs * panel_bytes;
+    const int64_t output = n % kPanelOutputs;
+    for (int64_t k = 0; k < shape.input_dim; ++k) {
+      float& value = weight[static_cast<size_t>(n * shape.input_dim + k)];
+      if (packed.format == WeightFormat::kFourBits) {
+        value = FourBitWeight(panel, output, k);
+      } else {
+        const int64_t byte = k * ValueBytes(type);
+        const uint8_t* from = panel + (byte / kGroupBytes * kPanelOutputs + output) * kGroupBytes +
+                              byte % kGroupBytes;
+        switch (type) {
+          case MatmulType::kFloat32:
+            std::memcpy(&value, from, sizeof(value));
+            break;
+          case MatmulType::kBfloat16:
+            WidenBfloat16(reinterpret_cast<const uint16_t*>(from), 1, &value);
+            break;
+          case MatmulType::kInt8:
+            value = *reinterpret_cast<const int8_t*>(from);
+            break;
+        }
+      }
+      if (type == MatmulType::kInt8) value *= packed.scales[static_cast<size_t>(n)];
+    }
+  }
+  return weight;
+}
+
 StoredMatrix StoredFrom(const PackedMatrix& matrix, LinearShape shape, MatmulType type) {
-  return {
-      shape,
-      {reinterpret_cast<const char*>(matrix.values), static_cast<size_t>(NumBytes(shape, type))},
-      BytesOf(matrix.scales, shape.output_dim),
-      BytesOf(matrix.column_sums, shape.output_dim),
-      nullptr};
+  return {shape,
+          matrix.format,
+          {reinterpret_cast<const char*>(matrix.values),
+           static_cast<size_t>(NumBytes(shape, type, matrix.format))},
+          BytesOf(matrix.scales, shape.output_dim),
+          BytesOf(matrix.column_sums, shape.output_dim),
+          nullptr};
 }
 
 }  // namespace runnel::kernels

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "encoder/cpu/kernels/matmul/four_bits.h"
 #include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "encoder/cpu/kernels/matmul_input.h"
 
@@ -26,6 +27,12 @@ constexpr int64_t ValueBytes(MatmulType type) {
 constexpr int64_t PackedRowBytes(int64_t input_dim, MatmulType type) {
   return (input_dim * ValueBytes(type) + kPaddedRowBytes - 1) / kPaddedRowBytes * kPaddedRowBytes;
 }
+// Bytes of a panel.
+constexpr int64_t PackedPanelBytes(int64_t input_dim, MatmulType type, WeightFormat format) {
+  const int64_t row_bytes = PackedRowBytes(input_dim, type);
+  return format == WeightFormat::kFourBits ? row_bytes / kFourBitInputs * kFourBitBlockBytes
+                                           : row_bytes * kPanelOutputs;
+}
 constexpr int64_t NumPanels(int64_t output_dim) {
   return (output_dim + kPanelOutputs - 1) / kPanelOutputs;
 }
@@ -33,6 +40,7 @@ constexpr int64_t NumPanels(int64_t output_dim) {
 // (input_dim, output_dim). With int8, output n is scales[n] times the sum of the products, and
 // column_sums[n] is the sum of its weights. Both are filled up to whole panels.
 struct PackedMatrix {
+  WeightFormat format = WeightFormat::kValues;
   const uint8_t* values = nullptr;    // aligned to 64 bytes
   std::vector<float> scales;          // int8 only
   std::vector<int32_t> column_sums;   // int8 only
@@ -41,11 +49,17 @@ struct PackedMatrix {
 
 // Packs a plain (output_dim, input_dim) matrix, rounded to `type`. Throws std::runtime_error for an
 // int8 matrix whose sums could leave 32 bits.
-PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type);
+// feedback: null, or how weights of four bits are rounded.
+PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type,
+                        WeightFormat format, const ErrorFeedback* feedback = nullptr);
 
 // Uses the memory of `stored`. Throws std::runtime_error if its sizes are not those of its shape;
 // the message goes on after the name of the matrix: "has 7 bytes of weights, expected 8".
 PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type);
+
+// The values that a stored matrix multiplies with, (output_dim, input_dim): the packed weights,
+// rounded as they are. Throws as AdoptMatrix does.
+std::vector<float> UnpackMatrix(const StoredMatrix& stored, MatmulType type);
 
 // Refers to the memory of `matrix`.
 StoredMatrix StoredFrom(const PackedMatrix& matrix, LinearShape shape, MatmulType type);

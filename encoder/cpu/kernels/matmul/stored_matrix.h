@@ -8,6 +8,11 @@
 
 namespace runnel::kernels {
 
+enum class WeightFormat {
+  kValues,    // in the data type of their matmul
+  kFourBits,  // four_bits.h; of int8 matmuls
+};
+
 struct LinearShape {
   int64_t input_dim;
   int64_t output_dim;
@@ -17,6 +22,7 @@ struct LinearShape {
 // at a multiple of 64 bytes, the others at a multiple of 4.
 struct StoredMatrix {
   LinearShape shape;
+  WeightFormat format = WeightFormat::kValues;
   std::string_view values;       // packed weights (packed_matrix.h)
   std::string_view scales;       // int8: (output_dim), float32
   std::string_view column_sums;  // int8: (output_dim), int32

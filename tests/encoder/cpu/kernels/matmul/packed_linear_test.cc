@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -46,6 +47,7 @@ double Apply(std::optional<Activation> activation, double x) {
 struct Case {
   MatmulType precision;
   double tolerance;  // of values near sqrt(input_dim) at most
+  WeightFormat format = WeightFormat::kValues;
 };
 
 class PackedLinearTest : public ::testing::TestWithParam<Case> {
@@ -93,9 +95,12 @@ INSTANTIATE_TEST_SUITE_P(
     Precisions, PackedLinearTest,
     ::testing::Values(Case{MatmulType::kFloat32, runnel::testing::kFloat32MatmulTolerance},
                       Case{MatmulType::kBfloat16, runnel::testing::kBfloat16MatmulTolerance},
-                      Case{MatmulType::kInt8, runnel::testing::kInt8MatmulTolerance}),
+                      Case{MatmulType::kInt8, runnel::testing::kInt8MatmulTolerance},
+                      Case{MatmulType::kInt8, runnel::testing::kInt8MatmulTolerance,
+                           WeightFormat::kFourBits}),
     [](const auto& one) {
-      return "Precision" + std::to_string(static_cast<int>(one.param.precision));
+      return "Precision" + std::to_string(static_cast<int>(one.param.precision)) +
+             (one.param.format == WeightFormat::kFourBits ? "FourBits" : "");
     });
 
 TEST_P(PackedLinearTest, IsTheFormula) {
@@ -112,7 +117,8 @@ TEST_P(PackedLinearTest, IsTheFormula) {
       if (result == MatmulOutput::kAdd && activation) continue;
       for (const bool with_bias : {true, false}) {
         const PackedLinear linear(weight.data(), with_bias ? bias.data() : nullptr, shape,
-                                  GetParam().precision, result, activation);
+                                  GetParam().precision, result, activation, GetParam().format);
+        const std::vector<float> packed = UnpackMatrix(linear.Stored(), GetParam().precision);
         for (const int64_t rows : {1, 16, 21, 300}) {
           const std::vector<float> x =
               runnel::testing::RandomValues(rows * shape.input_dim, kSeed + 2);
@@ -125,7 +131,7 @@ TEST_P(PackedLinearTest, IsTheFormula) {
               double sum = with_bias ? bias[static_cast<size_t>(n)] : 0;
               for (int64_t k = 0; k < shape.input_dim; ++k) {
                 sum += static_cast<double>(x[static_cast<size_t>(r * shape.input_dim + k)]) *
-                       weight[static_cast<size_t>(n * shape.input_dim + k)];
+                       packed[static_cast<size_t>(n * shape.input_dim + k)];
               }
               const auto place = static_cast<size_t>(r * shape.output_dim + n);
               const double expected =
@@ -153,7 +159,8 @@ TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
          {MatmulOutput::kStore, MatmulOutput::kAdd, MatmulOutput::kInput}) {
       const PackedLinear linear(
           weight.data(), x.data(), shape, GetParam().precision, result,
-          result == MatmulOutput::kInput ? std::make_optional(Activation::kSwish) : std::nullopt);
+          result == MatmulOutput::kInput ? std::make_optional(Activation::kSwish) : std::nullopt,
+          GetParam().format);
       const std::vector<float> all = Run(linear, x, kRows, result, {});
       for (const int64_t rows : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,  13,  14,
                                  15, 16, 17, 20, 28, 31, 32, 42, 47, 64, 95, 112, 129, 255}) {
@@ -182,7 +189,8 @@ TEST_P(PackedLinearTest, ThreadsOfAStepChangeNothing) {
       const std::vector<float> x = runnel::testing::RandomValues(rows * shape.input_dim, kSeed + 2);
       for (const MatmulOutput result :
            {MatmulOutput::kStore, MatmulOutput::kAdd, MatmulOutput::kInput}) {
-        const PackedLinear linear(weight.data(), bias.data(), shape, GetParam().precision, result);
+        const PackedLinear linear(weight.data(), bias.data(), shape, GetParam().precision, result,
+                                  std::nullopt, GetParam().format);
         const std::vector<float> alone = Run(linear, x, rows, result, {});
         for (const int num_threads : {2, 3, 5}) {
           StepTeams teams(num_threads);
@@ -190,6 +198,71 @@ TEST_P(PackedLinearTest, ThreadsOfAStepChangeNothing) {
           EXPECT_EQ(Run(linear, x, rows, result, {}), alone) << rows << " rows, " << num_threads;
         }
       }
+    }
+  }
+}
+
+// Root of the mean square of the difference to the weights, divided by that of the weights.
+double PackingError(MatmulType type, WeightFormat format) {
+  const LinearShape shape{200, 70};
+  const std::vector<float> weight =
+      runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
+  const PackedLinear linear(weight.data(), nullptr, shape, type, MatmulOutput::kStore, std::nullopt,
+                            format);
+  const std::vector<float> packed = UnpackMatrix(linear.Stored(), type);
+  double error = 0, all = 0;
+  for (size_t i = 0; i < weight.size(); ++i) {
+    error += std::pow(static_cast<double>(packed.at(i)) - weight[i], 2);
+    all += std::pow(static_cast<double>(weight[i]), 2);
+  }
+  return std::sqrt(error / all);
+}
+
+TEST(PackedWeightsTest, AreAsNearAsTheirBits) {
+  EXPECT_EQ(PackingError(MatmulType::kFloat32, WeightFormat::kValues), 0.0);
+  EXPECT_LT(PackingError(MatmulType::kBfloat16, WeightFormat::kValues), 0.003);
+  EXPECT_LT(PackingError(MatmulType::kInt8, WeightFormat::kValues), 0.01);
+  EXPECT_LT(PackingError(MatmulType::kInt8, WeightFormat::kFourBits), 0.1);
+  EXPECT_GT(PackingError(MatmulType::kInt8, WeightFormat::kFourBits), 0.02);
+}
+
+// Whatever the weights are, a matmul with four bits is one with these int8 weights: the sums of an
+// int8 matmul are exact, so the bits are the same.
+TEST(PackedWeightsTest, FourBitsAreInt8Weights) {
+  const LinearShape shape{320, 45};
+  std::vector<float> weight =
+      runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
+  for (size_t i = 0; i < weight.size(); i += 37) weight[i] *= 10;                       // outliers
+  std::fill(weight.begin() + 320, weight.begin() + 640, 0.0f);                          // an output
+  for (size_t i = 640; i < 960; ++i) weight[i] = i % 32 == 0 ? -3.0f : 3.0f;            // extremes
+  for (size_t i = 960; i < 1280; ++i) weight[i] = static_cast<float>(i - 960) * 1e-3f;  // a slope
+  const PackedLinear four(weight.data(), nullptr, shape, MatmulType::kInt8, MatmulOutput::kStore,
+                          std::nullopt, WeightFormat::kFourBits);
+  const StoredMatrix stored = four.Stored();
+  const std::vector<float> unpacked = UnpackMatrix(stored, MatmulType::kInt8);
+  std::vector<float> scales(static_cast<size_t>(shape.output_dim));
+  std::memcpy(scales.data(), stored.scales.data(), stored.scales.size());
+  constexpr int64_t kRows = 33;
+  Scratch scratch;
+  const MatmulInput x = MatmulInput::Take(&scratch, MatmulType::kInt8, kRows, shape.input_dim);
+  const std::vector<float> values =
+      runnel::testing::RandomValues(kRows * shape.input_dim, kSeed + 2);
+  StoreRows(values.data(), kRows, x);
+  std::vector<float> y(static_cast<size_t>(kRows * shape.output_dim));
+  four.Forward(x, kRows, y.data());
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t n = 0; n < shape.output_dim; ++n) {
+      const float scale = scales[static_cast<size_t>(n)];
+      int64_t sum = 0;
+      for (int64_t k = 0; k < shape.input_dim; ++k) {
+        const auto weight8 = static_cast<int64_t>(
+            std::nearbyint(unpacked[static_cast<size_t>(n * shape.input_dim + k)] / scale));
+        ASSERT_LE(std::abs(weight8), 127);
+        sum += weight8 * (x.quantized_row(r)[k] - x.zero_points[r]);
+      }
+      ASSERT_EQ(y[static_cast<size_t>(r * shape.output_dim + n)],
+                static_cast<float>(sum) * (x.scales[r] * scale))
+          << r << ", " << n;
     }
   }
 }
