@@ -81,14 +81,16 @@ const char* runnel_error_message(const runnel_error* error);
 
 /* ---- Models: load once per process, share between recognizers ---- */
 
-/* Data type of the large matrix multiplications; RUNNEL_FLOAT64: of everything. The default is that
-   of a file with packed weights, otherwise RUNNEL_FLOAT32. */
+/* Data type of the large matrix multiplications; RUNNEL_FLOAT64: of everything. RUNNEL_INT4 is that
+   of files from pack_model only. The default is that of a file with packed weights, otherwise
+   RUNNEL_FLOAT32. */
 enum {
   RUNNEL_FLOAT32 = 0,
   RUNNEL_BFLOAT16 = 1,
   RUNNEL_INT8 = 2,
   RUNNEL_FLOAT64 = 3,
-  RUNNEL_PRECISION_DEFAULT = 4
+  RUNNEL_PRECISION_DEFAULT = 4,
+  RUNNEL_INT4 = 5
 };
 /* The faster backend for the precision, Runnel's own kernels, or LibTorch's operations, an optional
    component. */

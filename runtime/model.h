@@ -19,13 +19,19 @@ namespace runnel {
 struct ModelParts;
 
 // Data type of the large matrix multiplications. Sums and all other operations are float32. With
-// kFloat64, the reference of the equivalence tests, everything is float64. A file with packed
-// weights loads with its own precision only, every other file with all of them. docs/accuracy.md
-// says how far kBfloat16 and kInt8 change results.
+// kFloat64, the reference of the equivalence tests, everything is float64. docs/accuracy.md says
+// how far kBfloat16, kInt8 and kInt4 change results.
+//
+// kCpu computes a file with packed weights in its own precision only, and other files in all of
+// them but kInt4, which only pack_model gives. kLibTorch computes both in kFloat32 and kFloat64; of
+// a packed file, with the weights as they were rounded.
+//
+// kInt4: int8 matmuls, most of whose weights have four bits
+// (encoder/cpu/kernels/matmul/four_bits.h).
 //
 // kDefault is the precision of a file that holds packed weights (docs/large_models.md), and
 // kFloat32 for other files.
-enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64, kDefault };
+enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64, kDefault, kInt4 };
 
 enum class Backend {
   kDefault,  // kCpu where the precision is not kFloat64

@@ -28,7 +28,8 @@ DEFINE_double(
     "Largest relative error allowed between different computations of the same frames. 0: "
     "1e-10 in float64, which proves equality; 1e-4 in float32, because trained models amplify "
     "rounding at frames between two tokens; 0.25 in bfloat16, also of the caches alone, and 0.5 in "
-    "int8, whose results differ from TorchScript's by design. With the CPU backend, chunks, "
+    "int8 and int4, whose results differ from TorchScript's by design. With the CPU backend, "
+    "chunks, "
     "packets, copies and batches must agree bit for bit whatever the tolerance; with LibTorch, "
     "packets and copies are allowed a tenth of it.");
 DEFINE_bool(verbose, false, "Also print the errors of every layer and of every setting.");
@@ -55,7 +56,8 @@ if options of the CPU backend are given). It compares
     joint network with TorchScript,
   - of an attention decoder: scores of random hypotheses, in each direction, with TorchScript,
   - of a language prompt: its output for two languages with TorchScript,
-and prints the largest error of each. Errors are relative to the largest magnitude in the result (or to
+and prints the largest error of each. A file with packed weights holds no TorchScript: instead, Runnel's
+kernels are compared with LibTorch's operations in float64, with the same rounded weights. Errors are relative to the largest magnitude in the result (or to
 1 where that is larger); of tokens, the error is the number that differ. Memory grows with the square
 of the audio's length; use a minute or less.
 Exit code: 0 all within the tolerance, 1 otherwise, 2 wrong flags.
@@ -88,6 +90,7 @@ bool NeedsCpuBackend() {
 
 std::vector<Precision> PrecisionsFromFlag() {
   if (const std::optional<Precision> precision = PrecisionFromFlag()) return {*precision};
+  if (IsPackedFile(ModelFile())) return {ReadPackedFile(ModelFile()).precision};
   if (NeedsCpuBackend()) return {Precision::kFloat32};
   return {Precision::kFloat32, Precision::kFloat64};
 }
@@ -102,6 +105,7 @@ double ToleranceOf(Precision precision) {
     case Precision::kBfloat16:
       return 0.25;
     case Precision::kInt8:
+    case Precision::kInt4:
       return 0.5;
   }
   throw std::logic_error("a precision without a tolerance");
@@ -124,7 +128,8 @@ VerificationOptions OptionsFromFlags(Precision precision) {
       FLAGS_tolerance > 0 ? FLAGS_tolerance : DefaultTolerance(ModelOptionsFromFlags(precision));
   options.seed = FLAGS_seed;
   options.layer_by_layer = FLAGS_verbose;
-  options.compare_torchscript = IsAsInFile();
+  options.compare_torchscript = IsAsInFile() && !IsPackedFile(ModelFile());
+  options.compare_libtorch = IsPackedFile(ModelFile());
   options.num_threads = FLAGS_num_threads > 0
                             ? FLAGS_num_threads
                             : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -171,10 +176,11 @@ std::string Verify(Precision precision, const std::vector<float>& samples, Conso
 int Run(Console* console) {
   CheckFlags();
   const std::vector<Precision> precisions = PrecisionsFromFlag();
-  RequireTorchScript("to compare with");
   RequireVerification();
   const std::vector<float> samples = Samples(LoadModel()->sample_rate_hz());
-  if (!IsAsInFile()) {
+  if (IsPackedFile(ModelFile())) {
+    std::printf("not compared with TorchScript, which a file with packed weights does not hold\n");
+  } else if (!IsAsInFile()) {
     std::printf(
         "not compared with the file's TorchScript, which is WeNet's or computes without "
         "the substitutes asked for\n");

@@ -27,7 +27,7 @@ icefall  a folder: pretrained.pt, tokens.txt, of a model with one of icefall's C
          config.yaml, too: of a model with WeNet's Conformer layers
 
 {COMMAND} arpa LM.arpa --output=LM.bin compiles a language model instead."""
-STORES = ("float32", "bfloat16", "int8")
+STORES = ("float32", "bfloat16", "int8", "int4")
 _IMPORTERS = {"wenet": wenet, "nemo": nemo, "espnet": espnet, "icefall": icefall}
 
 

@@ -29,6 +29,7 @@ static_assert(RUNNEL_BFLOAT16 == static_cast<int>(Precision::kBfloat16));
 static_assert(RUNNEL_INT8 == static_cast<int>(Precision::kInt8));
 static_assert(RUNNEL_FLOAT64 == static_cast<int>(Precision::kFloat64));
 static_assert(RUNNEL_PRECISION_DEFAULT == static_cast<int>(Precision::kDefault));
+static_assert(RUNNEL_INT4 == static_cast<int>(Precision::kInt4));
 static_assert(RUNNEL_BACKEND_DEFAULT == static_cast<int>(Backend::kDefault));
 static_assert(RUNNEL_BACKEND_CPU == static_cast<int>(Backend::kCpu));
 static_assert(RUNNEL_BACKEND_LIBTORCH == static_cast<int>(Backend::kLibTorch));

@@ -104,7 +104,7 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   cpu_options.bfloat16_cache = options.bfloat16_cache;
   if (options.precision == Precision::kBfloat16) {
     cpu_options.matmul_type = kernels::MatmulType::kBfloat16;
-  } else if (options.precision == Precision::kInt8) {
+  } else if (options.precision == Precision::kInt8 || options.precision == Precision::kInt4) {
     cpu_options.matmul_type = kernels::MatmulType::kInt8;
   }
   return cpu_options;
@@ -217,33 +217,28 @@ class RecordedWeights final : public Weights {
   std::map<std::string, Tensor>* const taken_;
 };
 
-// The options with the precision that the file has or, if it holds plain weights, the default.
+bool ByLibTorch(const ModelOptions& options) {
+  return options.backend == Backend::kLibTorch || options.precision == Precision::kFloat64;
+}
+
+// The options with the precision that the file has or, if it holds plain weights or LibTorch
+// computes with them, the default.
 ModelOptions WithPrecision(ModelOptions options, const PackedFile& file) {
-  if (file.matrices.empty()) {
-    if (options.precision == Precision::kDefault) options.precision = Precision::kFloat32;
-    return options;
+  const bool plain = file.matrices.empty() || ByLibTorch(options);
+  if (options.precision == Precision::kDefault) {
+    options.precision = plain ? Precision::kFloat32 : file.precision;
   }
-  if (options.precision == Precision::kDefault) options.precision = file.precision;
-  if (options.precision != file.precision) {
+  if (plain && options.precision == Precision::kInt4) {
+    throw std::invalid_argument(file.archive.path +
+                                ": got precision int4, which a file has from pack_model, expected "
+                                "such a file");
+  }
+  if (!plain && options.precision != file.precision) {
     throw std::invalid_argument(file.archive.path + ": holds weights that are packed as " +
                                 PrecisionName(file.precision) + ", got precision " +
                                 PrecisionName(options.precision) + ", expected the same or none");
   }
   return options;
-}
-
-}  // namespace
-
-PackedFile ReadModel(const std::string& path, const std::string& units_file) {
-  if (IsPackedFile(path)) {
-    if (units_file.empty()) return ReadPackedFile(path);
-    throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
-                             ")");
-  }
-  PackedFile file;
-  file.archive = ReadModelArchive(path, units_file);
-  file.digest = DigestOf(file.archive);
-  return file;
 }
 
 std::vector<int32_t> EndTokens(const TokenTable& tokens) {
@@ -254,12 +249,12 @@ std::vector<int32_t> EndTokens(const TokenTable& tokens) {
   return ids;
 }
 
-std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& given,
-                                             PackedWeights* packed) {
-  kernels::UsedInstructionSet();  // throws where its environment variable is wrong
-  CheckRanges(given);
+// `packer`: of the CPU backend. `taken`: null, or gets the tensors of the file, matrices without
+// their values.
+std::unique_ptr<const ModelParts> Build(PackedFile file, const ModelOptions& options,
+                                        std::shared_ptr<cpu::Packer> packer,
+                                        std::map<std::string, Tensor>* taken) {
   const std::string path = file.archive.path;
-  const ModelOptions options = WithPrecision(given, file);
   ModelConfig config = WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
   // A window has no statistics of the stream so far.
@@ -273,24 +268,9 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
                     config.vocabulary.blank_id, file.archive.units_name, config.token_kinds);
   std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
   if (cpu_options) cpu_options->usual_distances = UsualDistances(config.streaming);
-  if (!cpu_options && !file.matrices.empty()) {
-    throw std::invalid_argument(path +
-                                ": holds packed weights, which only the CPU backend computes, "
-                                "expected the model file that they were packed from");
-  }
-  std::shared_ptr<cpu::RecordingPacker> recorder;
-  std::shared_ptr<cpu::Packer> packer;
-  if (packed != nullptr) {
-    packer = recorder = std::make_shared<cpu::RecordingPacker>();
-  } else if (!file.matrices.empty()) {
-    packer = std::make_shared<cpu::StoredMatrices>(file.matrices, path);
-  } else {
-    packer = std::make_shared<cpu::WeightPacker>();
-  }
   const DataType type =
       options.precision == Precision::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
-  RecordedWeights weights(std::move(file.archive.tensors), type, path,
-                          packed == nullptr ? nullptr : &packed->tensors);
+  RecordedWeights weights(std::move(file.archive.tensors), type, path, taken);
   const std::unique_ptr<const EncoderBackend> backend =
       cpu_options ? MakeCpuBackend(config.encoder, &weights, *cpu_options, packer)
                   : MakeReferenceBackend(config.encoder, &weights);
@@ -316,17 +296,82 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   }
   if (config.ignores_attention_decoder) {
     std::map<std::string, Tensor> ignored = weights.TakeAll(kAttentionDecoder);
-    if (packed != nullptr) packed->tensors.merge(ignored);
+    if (taken != nullptr) taken->merge(ignored);
   }
   weights.CheckAllTaken();
-  packer->CheckAllTaken();
-  if (recorder) packed->matrices = recorder->matrices();
+  if (packer) packer->CheckAllTaken();
   if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
   return std::make_unique<const ModelParts>(
       ModelParts{options.precision, cpu_options, config, tokens, tokens.WithSpecialTokens(),
                  std::move(frame_extractor), std::move(encoder), std::move(ctc_head),
                  std::move(transducer), std::move(attention_decoder), std::move(prompt),
                  Fingerprint(file.digest, options, cpu_options.has_value()), file.archive.note});
+}
+
+// The file with the values of its matrices in its tensors, as LibTorch needs them.
+PackedFile Unpacked(PackedFile file) {
+  std::map<std::string, Tensor> tensors = file.archive.tensors;
+  ModelOptions options;
+  options.precision = file.precision;
+  options.backend = Backend::kCpu;
+  Build(file, options,
+        std::make_shared<cpu::UnpackingPacker>(file.matrices, file.archive.path, &tensors),
+        nullptr);
+  file.archive.tensors = std::move(tensors);
+  file.matrices.clear();
+  // Rounded weights are those of another model.
+  file.digest = Sha256().AddText(file.digest).AddText(PrecisionName(file.precision)).Fingerprint();
+  return file;
+}
+
+}  // namespace
+
+PackedFile ReadModel(const std::string& path, const std::string& units_file) {
+  if (IsPackedFile(path)) {
+    if (units_file.empty()) return ReadPackedFile(path);
+    throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
+                             ")");
+  }
+  PackedFile file;
+  file.archive = ReadModelArchive(path, units_file);
+  file.digest = DigestOf(file.archive);
+  return file;
+}
+
+std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& given) {
+  kernels::UsedInstructionSet();  // throws where its environment variable is wrong
+  CheckRanges(given);
+  const ModelOptions options = WithPrecision(given, file);
+  std::shared_ptr<cpu::Packer> packer;
+  if (!CpuOptionsOf(options)) {
+    if (!file.matrices.empty()) file = Unpacked(std::move(file));
+  } else if (!file.matrices.empty()) {
+    packer = std::make_shared<cpu::StoredMatrices>(file.matrices, file.archive.path);
+  } else {
+    packer = std::make_shared<cpu::WeightPacker>();
+  }
+  return Build(std::move(file), options, std::move(packer), nullptr);
+}
+
+PackedWeights PackWeights(PackedFile file, Precision precision, const cpu::FourBits* four_bits) {
+  kernels::UsedInstructionSet();  // as in BuildModel
+  ModelOptions options;
+  options.precision = precision;
+  options.backend = Backend::kCpu;
+  const auto recorder = std::make_shared<cpu::RecordingPacker>(four_bits);
+  PackedWeights packed;
+  packed.model = Build(std::move(file), options, recorder, &packed.tensors);
+  packed.matrices = recorder->matrices();
+  return packed;
+}
+
+std::unique_ptr<const ModelParts> BuildFloat32(PackedFile file,
+                                               std::shared_ptr<cpu::Packer> packer) {
+  kernels::UsedInstructionSet();  // as in BuildModel
+  ModelOptions options;
+  options.precision = Precision::kFloat32;
+  options.backend = Backend::kCpu;
+  return Build(std::move(file), options, std::move(packer), nullptr);
 }
 
 }  // namespace runnel

@@ -40,8 +40,19 @@ constexpr size_t kCheckedBegin = offsetof(Header, size);
 const std::map<std::string, Precision>& Precisions() {
   static const std::map<std::string, Precision> precisions = {{"float32", Precision::kFloat32},
                                                               {"bfloat16", Precision::kBfloat16},
-                                                              {"int8", Precision::kInt8}};
+                                                              {"int8", Precision::kInt8},
+                                                              {"int4", Precision::kInt4}};
   return precisions;
+}
+
+const std::map<std::string, kernels::WeightFormat>& Formats() {
+  static const std::map<std::string, kernels::WeightFormat> formats = {
+      {"values", kernels::WeightFormat::kValues}, {"four bits", kernels::WeightFormat::kFourBits}};
+  return formats;
+}
+
+std::string FormatName(kernels::WeightFormat format) {
+  return format == kernels::WeightFormat::kFourBits ? "four bits" : "values";
 }
 
 // Of the files that this version reads and writes.
@@ -193,11 +204,12 @@ class PackedFileReader {
   kernels::StoredMatrix ReadMatrix(JsonSection* section) const {
     const std::vector<int64_t> shape = section->Integers("shape", 1, int64_t{1} << 31);
     if (shape.size() != 2) section->Fail("shape", "[output_dim, input_dim]");
-    return {{shape[1], shape[0]},
-            View(section, "values"),
-            View(section, "scales"),
-            View(section, "column_sums"),
-            mapped_};
+    // Files of earlier versions have no formats.
+    const kernels::WeightFormat format = section->Has("format")
+                                             ? section->Choice("format", Formats())
+                                             : kernels::WeightFormat::kValues;
+    return {{shape[1], shape[0]},         format, View(section, "values"), View(section, "scales"),
+            View(section, "column_sums"), mapped_};
   }
 
   std::string path_;
@@ -216,6 +228,8 @@ const char* PrecisionName(Precision precision) {
       return "bfloat16";
     case Precision::kInt8:
       return "int8";
+    case Precision::kInt4:
+      return "int4";
     case Precision::kFloat64:
       return "float64";
     case Precision::kDefault:
@@ -259,6 +273,7 @@ uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
   for (const auto& [name, matrix] : file.matrices) {
     index["matrices"].push_back({{"name", name},
                                  {"shape", {matrix.shape.output_dim, matrix.shape.input_dim}},
+                                 {"format", FormatName(matrix.format)},
                                  {"values", sections.Add(matrix.values)},
                                  {"scales", sections.Add(matrix.scales)},
                                  {"column_sums", sections.Add(matrix.column_sums)}});

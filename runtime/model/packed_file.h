@@ -6,16 +6,16 @@
 //
 // The index:
 //   "kind"       "named " and kStoredMatrixKind (encoder/cpu/kernels/matmul/stored_matrix.h)
-//   "precision"  "float32", "bfloat16" or "int8"
-//   "digest"     of the model file that was packed
+//   "precision"  "float32", "bfloat16", "int8" or "int4"
+//   "digest"     of the model file that was packed; with int4 also of the weights of four bits
 //   "note"       of its weights, for a log; only where there is one
 //   "config", "units"  sections: runnel.json and units.txt
 //   "tensors"    {"name", "shape", "values": section, or null for a tensor in the matrices}
-//   "matrices"   {"name", "shape": [output_dim, input_dim], "values", "scales", "column_sums":
-//                sections}. The name is that of the tensor that is packed; the names of several
-//                tensors that are packed as one matrix are joined by '+' (MergedName in
-//                encoder/encoder_weights.h). Matrices are found by name. pack_model writes them in
-//                the order in which a step reads them.
+//   "matrices"   {"name", "shape": [output_dim, input_dim], "format": "values" or "four bits",
+//                "values", "scales", "column_sums": sections}. The name is that of the tensor that
+//                is packed; the names of several tensors that are packed as one matrix are joined
+//                by '+' (MergedName in encoder/encoder_weights.h). Matrices are found by name.
+//                pack_model writes them in the order in which a step reads them.
 // A section is [offset, size] in bytes. Numbers are little-endian. Files of other kinds are
 // refused.
 #ifndef RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_
@@ -40,7 +40,7 @@ struct PackedFile {
   std::vector<cpu::NamedMatrix> matrices;
 };
 
-// "float32", "bfloat16", "int8", "float64" or "default".
+// "float32", "bfloat16", "int8", "int4", "float64" or "default".
 const char* PrecisionName(Precision precision);
 
 // Whether a file begins like one with packed weights. False for one that cannot be read.

@@ -14,7 +14,7 @@ namespace {
 std::optional<kernels::MatmulType> TypeOf(const std::string& precision) {
   if (precision == "float32") return kernels::MatmulType::kFloat32;
   if (precision == "bfloat16") return kernels::MatmulType::kBfloat16;
-  if (precision == "int8") return kernels::MatmulType::kInt8;
+  if (precision == "int8" || precision == "int4") return kernels::MatmulType::kInt8;
   return std::nullopt;
 }
 
@@ -45,6 +45,8 @@ std::optional<MatmulTimer> MatmulTimer::Make(const std::string& precision,
                                              const std::vector<Matmul>& matmuls) {
   const std::optional<kernels::MatmulType> type = TypeOf(precision);
   if (!type) return std::nullopt;
+  const kernels::WeightFormat format =
+      precision == "int4" ? kernels::WeightFormat::kFourBits : kernels::WeightFormat::kValues;
   MatmulTimer timer;
   timer.type_ = *type;
   for (const Matmul& matmul : matmuls) {
@@ -52,7 +54,8 @@ std::optional<MatmulTimer> MatmulTimer::Make(const std::string& precision,
     timer.operations_.push_back(
         {matmul.part, rows,
          kernels::PackedLinear(Values(inputs * matmul.outputs).data(), nullptr,
-                               {inputs, matmul.outputs}, *type, kernels::MatmulOutput::kStore)});
+                               {inputs, matmul.outputs}, *type, kernels::MatmulOutput::kStore,
+                               std::nullopt, format)});
     timer.max_inputs_ = std::max(timer.max_inputs_, rows * inputs);
     timer.max_outputs_ = std::max(timer.max_outputs_, rows * matmul.outputs);
   }
@@ -78,9 +81,11 @@ std::array<double, kNumModelParts> MatmulTimer::Run() {
 std::optional<double> PeakGigaOperations(const std::string& precision, double seconds) {
   constexpr std::array<std::array<int64_t, 3>, 5> kShapes = {
       {{64, 2048, 256}, {256, 512, 512}, {256, 2048, 256}, {512, 1024, 512}, {512, 256, 1024}}};
+  // The same operations.
+  const std::string computed = precision == "int4" ? "int8" : precision;
   std::optional<double> peak;
   for (const auto& [rows, inputs, outputs] : kShapes) {
-    auto timer = MatmulTimer::Make(precision, {{kCtcPart, rows, inputs, outputs}});
+    auto timer = MatmulTimer::Make(computed, {{kCtcPart, rows, inputs, outputs}});
     if (!timer) return std::nullopt;
     timer->Run();
     std::vector<double> milliseconds;

@@ -15,8 +15,8 @@ namespace runnel {
 // Times matmuls with packed weights on the calling thread.
 class MatmulTimer {
  public:
-  // precision: "float32", "bfloat16" or "int8"; no value for another. Every matmul has its own
-  // weight, so that the weights leave the cache as those of a model do.
+  // precision: "float32", "bfloat16", "int8" or "int4"; no value for another. Every matmul has its
+  // own weight, so that the weights leave the cache as those of a model do.
   static std::optional<MatmulTimer> Make(const std::string& precision,
                                          const std::vector<Matmul>& matmuls);
 

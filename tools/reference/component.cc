@@ -1,7 +1,9 @@
 // What the shared library of the reference exports: the functions that the headers below declare.
 #include <torch/version.h>
 
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "encoder/libtorch/backend.h"
 #include "encoder/libtorch/operation_guard.h"
@@ -48,8 +50,17 @@ void runnel_reference_verify(const std::string& model_path,
                              const runnel::VerificationOptions& options,
                              const runnel::OnSetting& on_setting,
                              runnel::VerificationReport* report) {
-  runnel::Verification verification(runnel::Model::Load(model_path, model_options), model_path,
-                                    samples, options);
+  std::shared_ptr<const runnel::Model> by_libtorch;
+  if (options.compare_libtorch) {
+    runnel::ModelOptions float64 = model_options;
+    float64.precision = runnel::Precision::kFloat64;
+    float64.backend = runnel::Backend::kLibTorch;
+    float64.bfloat16_cache = false;
+    float64.step_threads = 1;
+    by_libtorch = runnel::Model::Load(model_path, float64);
+  }
+  runnel::Verification verification(runnel::Model::Load(model_path, model_options),
+                                    std::move(by_libtorch), model_path, samples, options);
   verification.Run(on_setting);
   *report = verification.Report();
 }

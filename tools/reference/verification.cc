@@ -50,9 +50,11 @@ at::Tensor ScriptOutput(const ModelParts& parts, const at::Tensor& encoder_rows)
 
 }  // namespace
 
-Verification::Verification(std::shared_ptr<const Model> model, const std::string& model_path,
+Verification::Verification(std::shared_ptr<const Model> model,
+                           std::shared_ptr<const Model> by_libtorch, const std::string& model_path,
                            std::vector<float> samples, const VerificationOptions& options)
     : model_(std::move(model)),
+      by_libtorch_(std::move(by_libtorch)),
       options_(options),
       settings_(SettingGrid(model_->parts().config)),
       samples_(std::move(samples)),
@@ -94,6 +96,9 @@ std::map<Verification::CheckIndex, Check> Verification::MakeChecks() const {
   add(kCopied, "copied midway = not copied", between * kSameComputation);
   add(kBatched, "in a batch of all settings = alone", between);
   if (parts.transducer) add(kTokens, "transducer tokens: streams = whole under mask", 0);
+  if (by_libtorch_ != nullptr) {
+    add(kLibTorch, "whole under chunk mask = LibTorch, with the same weights", tolerance);
+  }
   if (!options_.compare_torchscript) return checks;
   const bool has_ctc = parts.ctc_head != nullptr;
   add(kForward,
@@ -196,6 +201,10 @@ at::Tensor Verification::CompareChunks(size_t index, const at::Tensor& chunked) 
   const StreamingSetting& setting = settings_[index];
   at::Tensor whole = RunUnderMask(model_->parts().encoder, features_, setting);
   Record(kChunked, index, chunked, whole);
+  if (by_libtorch_ != nullptr) {
+    Record(kLibTorch, index, whole,
+           RunUnderMask(by_libtorch_->parts().encoder, features_, setting));
+  }
   if (script_) {
     const at::Tensor frames = ScriptFeatures(features_, setting.chunk_size);
     Record(kForward, index, ScriptOutput(model_->parts(), whole),
@@ -312,7 +321,7 @@ void Verification::Record(CheckIndex check, size_t index, const at::Tensor& actu
   constexpr std::array<const char*, kNumChecks> kNames = {
       "chunked",   "packets",       "copied",       "batched",        "tokens",
       "forward",   "forward_chunk", "windows",      "script_windows", "prompt",
-      "predictor", "joint",         "decoder_left", "decoder_right"};
+      "predictor", "joint",         "decoder_left", "decoder_right",  "libtorch"};
   const std::lock_guard<std::mutex> lock(mutex_);
   const Difference difference = DifferenceBetween(actual, expected);
   checks_.at(check).Record(settings_[index].Name(), difference);

@@ -27,9 +27,11 @@ namespace runnel {
 // The checks of VerifyModel for a loaded model.
 class Verification {
  public:
-  // Throws as VerifyModel does.
-  Verification(std::shared_ptr<const Model> model, const std::string& model_path,
-               std::vector<float> samples, const VerificationOptions& options);
+  // by_libtorch: null, or the same model in another data type, to compare the encoders. Throws as
+  // VerifyModel does.
+  Verification(std::shared_ptr<const Model> model, std::shared_ptr<const Model> by_libtorch,
+               const std::string& model_path, std::vector<float> samples,
+               const VerificationOptions& options);
 
   void Run(const OnSetting& on_setting);
   VerificationReport Report() const;
@@ -50,6 +52,7 @@ class Verification {
     kJoint,
     kDecoderLeft,
     kDecoderRight,
+    kLibTorch,
     kNumChecks
   };
 
@@ -69,6 +72,7 @@ class Verification {
   void Record(CheckIndex check, size_t index, const at::Tensor& actual, const at::Tensor& expected);
 
   const std::shared_ptr<const Model> model_;
+  const std::shared_ptr<const Model> by_libtorch_;
   const VerificationOptions options_;
   const std::vector<StreamingSetting> settings_;
   const std::vector<float> samples_;

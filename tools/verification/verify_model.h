@@ -20,6 +20,7 @@ struct VerificationOptions {
   uint64_t seed = 1;        // of packet sizes, batches and the chunks at which streams are copied
   bool layer_by_layer = false;
   bool compare_torchscript = true;  // only if the file's TorchScript computes the same as Runnel
+  bool compare_libtorch = false;    // the model with itself by LibTorch in float64
   int num_threads = 1;
 };
 

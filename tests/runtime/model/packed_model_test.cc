@@ -167,16 +167,11 @@ TEST_F(PackedModelTest, OtherPrecisionsAndBackendsAreRefused) {
       path +
           ": holds weights that are packed as int8, got precision float32, expected the "
           "same or none");
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>(
+                [&] { Model::Load(TinyModelPath(), With(Precision::kInt4)); }),
+            TinyModelPath() +
+                ": got precision int4, which a file has from pack_model, expected such a file");
   ModelOptions options;
-  options.backend = Backend::kLibTorch;
-  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { Model::Load(path, options); }),
-            "backend=libtorch computes no int8, expected float32 or float64");
-  const std::string plain = Pack(Precision::kFloat32);
-  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { Model::Load(plain, options); }),
-            plain +
-                ": holds packed weights, which only the CPU backend computes, expected the model "
-                "file that they were packed from");
-  options = {};
   options.units_file = "units.txt";
   EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { Model::Load(path, options); }),
             path + ": holds its own units, expected no other (units.txt)");
@@ -185,7 +180,7 @@ TEST_F(PackedModelTest, OtherPrecisionsAndBackendsAreRefused) {
             path + ": holds packed weights, expected the model file that they were packed from");
   EXPECT_EQ(ErrorMessage<std::invalid_argument>(
                 [&] { PackModel(TinyModelPath(), Precision::kFloat64, "", path); }),
-            "precision of packed weights is float64, expected float32, bfloat16 or int8");
+            "precision of packed weights is float64, expected float32, bfloat16, int8 or int4");
 }
 
 TEST_F(PackedModelTest, DamageIsFound) {

@@ -53,7 +53,7 @@ TEST(ModelOptionTable, AValueOutOfItsRangeIsRefused) {
   EXPECT_EQ(error([](ModelOptions* options) { options->step_threads = 65; }),
             "step_threads is 65, expected 1 to 64 threads");
   EXPECT_EQ(error([](ModelOptions* options) { options->precision = static_cast<Precision>(9); }),
-            "precision is '9', expected float32, bfloat16, int8, float64 or default");
+            "precision is '9', expected float32, bfloat16, int8, float64, default or int4");
   EXPECT_EQ(error([](ModelOptions* options) { options->backend = static_cast<Backend>(-1); }),
             "backend is '-1', expected default, cpu or libtorch");
 }

@@ -171,7 +171,7 @@ def test_flags_that_do_not_exist(tool):
     ("dump_encoder", ["--model=m", "--output=y.npy"], "either --wav or --features"),
     ("dump_encoder", ["--model=m", "--wav=a.wav"], "--output is missing, expected a NumPy file"),
     ("dump_encoder", ["--model=m", "--wav=a.wav", "--output=y.npy", "--precision=half"],
-     "--precision is 'half', expected float32, bfloat16, int8, float64 or default"),
+     "--precision is 'half', expected float32, bfloat16, int8, float64, default or int4"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--step_threads=0"],
      "--step_threads is 0, expected 1 to 64 threads"),
     ("measure_delay", ["--wav=a.wav"], "--model is missing, expected a model file"),

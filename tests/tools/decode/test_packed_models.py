@@ -39,6 +39,55 @@ def test_a_file_serves_every_cpu(precision, tmp_path):
                            env=computing))
 
 
+def test_four_bits(tmp_path):
+    """All layers in four bits, all in eight by the error allowed, and some: each is what its name
+    says, and every CPU packs and decodes alike."""
+    flags = [f"--wav_scp={SAMPLE_LIST}", "--format=json", "--search=beam", "--nbest=3"]
+    speech = f"--wav_scp={SAMPLE_LIST}"
+
+    def pack(name: str, precision: str, *more: str, env: Any = None) -> pathlib.Path:
+        path = tmp_path / name
+        done = run("pack_model", f"--model={MODEL}", f"--precision={precision}",
+                   f"--output={path}", *more, env=env)
+        assert done.returncode == 0, done.stderr
+        lines[name] = done.stderr
+        return path
+
+    lines: Dict[str, str] = {}
+    plain, eight_bits = pack("all.int4", "int4"), pack("int8", "int8")
+    everything = pack("everything.int4", "int4", speech, "--max_error=1")
+    some = pack("some.int4", "int4", speech, "--max_error=0.02")
+    nothing = pack("nothing.int4", "int4", speech, "--max_error=0")
+    assert plain.stat().st_size == everything.stat().st_size
+    assert plain.read_bytes() != everything.read_bytes()
+    assert plain.read_bytes() == pack("avx2.int4", "int4", env=AVX2).read_bytes()
+    assert (plain.stat().st_size < some.stat().st_size < nothing.stat().st_size
+            <= eight_bits.stat().st_size + 10_000)
+    assert "layers of eight bits: none" in lines["everything.int4"]
+    assert "layer 0: four bits change the output by " in lines["some.int4"]
+    decoded = succeed("decode_wav", f"--model={some}", *flags)
+    assert decoded == succeed("decode_wav", f"--model={some}", "--num_threads=2", *flags)
+    assert (succeed("decode_wav", f"--model={nothing}", *flags)
+            == succeed("decode_wav", f"--model={eight_bits}", *flags) != decoded)
+
+
+@needs_reference
+@pytest.mark.parametrize("precision", ["float32", "int8", "int4"])
+def test_packed_weights_are_verified(precision, tmp_path):
+    packed = tmp_path / "digits.packed"
+    succeed("pack_model", f"--model={MODEL}", f"--precision={precision}", f"--output={packed}")
+    printed = succeed("verify_streaming", f"--model={packed}", "--seconds=3")
+    assert f"{precision}: " in printed and printed.endswith("passed\n")
+    assert "whole under chunk mask = LibTorch, with the same weights" in printed
+    succeed("decode_wav", f"--model={packed}", f"--wav_scp={SAMPLE_LIST}", "--backend=libtorch")
+
+
+def test_four_bits_are_of_packed_files():
+    done = run("decode_wav", f"--model={MODEL}", f"--wav_scp={SAMPLE_LIST}", "--precision=int4")
+    assert ("got precision int4, which a file has from pack_model, expected such a file"
+            in error_line(done, USAGE))
+
+
 def test_an_unknown_instruction_set_is_named():
     wrong = {**os.environ, "RUNNEL_INSTRUCTION_SET": "avx3"}
     done = run("decode_wav", f"--model={MODEL}", f"--wav_scp={SAMPLE_LIST}", env=wrong)
@@ -150,13 +199,22 @@ def test_wrong_use(tmp_path):
     output = tmp_path / "m.int8"
     for flags, message in [
             (["--precision=int8"], "--model is missing, expected a model file"),
-            ([f"--model={MODEL}"], "--precision is missing, expected float32, bfloat16 or int8"),
+            ([f"--model={MODEL}"],
+             "--precision is missing, expected float32, bfloat16, int8 or int4"),
             ([f"--model={MODEL}", "--precision=float64"],
-             "--precision is 'float64', expected float32, bfloat16 or int8"),
+             "--precision is 'float64', expected float32, bfloat16, int8 or int4"),
             ([f"--model={MODEL}", "--precision=int8", "--step_threads=2"],
              "unknown flag --step_threads"),
             ([f"--model={MODEL}", "--precision=int8", "--dynamic_chunk_convolution"],
-             "unknown flag --dynamic_chunk_convolution")]:
+             "unknown flag --dynamic_chunk_convolution"),
+            ([f"--model={MODEL}", "--precision=int8", "--wav=a.wav"],
+             "--wav is set, expected --precision=int4"),
+            ([f"--model={MODEL}", "--precision=int4", "--max_error=0.1"],
+             "--max_error is set, expected --wav or --wav_scp with it"),
+            ([f"--model={MODEL}", "--precision=int4", "--wav=a.wav", "--max_error=-1"],
+             "--max_error is -1"),
+            ([f"--model={MODEL}", "--precision=int4", "--wav=a.wav", "--wav_scp=b.scp"],
+             "--wav and --wav_scp are both set, expected one of them")]:
         done = run("pack_model", *flags, f"--output={output}")
         assert message in error_line(done, USAGE)
         assert not output.exists()
@@ -165,11 +223,3 @@ def test_wrong_use(tmp_path):
     output.write_bytes(whole[:len(whole) // 2])
     line = error_line(run("decode_wav", f"--model={output}", f"--wav_scp={SAMPLE_LIST}"), FAILURE)
     assert line.startswith(f"decode_wav: {output}: is truncated or damaged")
-
-
-@needs_reference
-def test_packed_weights_are_not_verified(tmp_path):
-    output = tmp_path / "m.int8"
-    succeed("pack_model", f"--model={MODEL}", "--precision=int8", f"--output={output}")
-    line = error_line(run("verify_streaming", f"--model={output}", "--seconds=1"), FAILURE)
-    assert "holds packed weights" in line
