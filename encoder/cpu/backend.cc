@@ -81,7 +81,7 @@ class CpuBackend final : public EncoderBackend {
         options_(options),
         packer_(std::move(packer)),
         positions_(BuildPositions(config.position, weights, AttentionNames(config),
-                                  config.attention_sizes())) {
+                                  config.attention_sizes(), PackPositions())) {
     if (std::holds_alternative<UnshiftedPosition>(config.position) ||
         std::holds_alternative<GroupedUnshifted>(config.position)) {
       sinusoids_ = std::make_shared<const FrameSinusoids>(config.model_dim);
@@ -144,6 +144,14 @@ class CpuBackend final : public EncoderBackend {
   }
 
  private:
+  // Null for float32, which is not packed.
+  PackMatrix PackPositions() const {
+    if (options_.position_type == kernels::MatmulType::kFloat32) return nullptr;
+    return [this](const LinearWeights& weights) {
+      return packer_->Pack(weights, {options_.position_type, kernels::MatmulOutput::kStore});
+    };
+  }
+
   EncoderConfig config_;
   Options options_;
   std::shared_ptr<Packer> packer_;

@@ -11,6 +11,9 @@ namespace runnel::cpu {
 
 struct Options {
   kernels::MatmulType matmul_type = kernels::MatmulType::kFloat32;
+  // Of the projections of positions by distance, which are multiplied in float32 whatever they are
+  // stored as.
+  kernels::MatmulType position_type = kernels::MatmulType::kFloat32;
   // Keys and values of the left context are stored as bfloat16, which halves the memory of a
   // stream. Those of the current chunk are rounded alike, so that a frame has the same keys in
   // every chunk that attends to it.

@@ -48,7 +48,7 @@ kernels::PackedLinear WeightPacker::Pack(const LinearWeights& weights, const Lin
   const Tensor matrix = WithColumnsExchanged(Scaled(weights.weight, form.scale), form.channels);
   const std::vector<float> bias = BiasOf(weights, form);
   const bool four_bits = form.type == kernels::MatmulType::kInt8 && four_bits_ != nullptr &&
-                         weights.name.rfind(four_bits_->prefix, 0) == 0;
+                         four_bits_->has_four_bits(weights.name);
   std::optional<kernels::ErrorFeedback> feedback;
   if (four_bits) {
     const auto found = four_bits_->moments.find(weights.name);
@@ -66,9 +66,9 @@ kernels::PackedLinear WeightPacker::Pack(const LinearWeights& weights, const Lin
 
 kernels::PackedLinear ObservingPacker::Pack(const LinearWeights& weights, const LinearForm& form) {
   kernels::PackedLinear packed = WeightPacker().Pack(weights, form);
-  if (weights.name.rfind(prefix_, 0) != 0) return packed;
+  if (!four_bits_->has_four_bits(weights.name)) return packed;
   const int64_t dim = packed.shape().input_dim;
-  kernels::InputMoments& moments = moments_->try_emplace(weights.name, dim).first->second;
+  kernels::InputMoments& moments = four_bits_->moments.try_emplace(weights.name, dim).first->second;
   packed.set_observer([&moments](const kernels::MatmulInput& x, int64_t rows) {
     moments.Add(x.float_row(0), rows);
   });

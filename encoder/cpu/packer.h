@@ -3,6 +3,7 @@
 #define RUNNEL_ENCODER_CPU_PACKER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -50,8 +51,8 @@ using Moments = std::map<std::string, kernels::InputMoments>;
 
 // How the weights of some int8 matmuls get four bits.
 struct FourBits {
-  std::string prefix;  // of the names of their layers
-  Moments moments;     // of a matmul that is not here, each weight is rounded by itself
+  std::function<bool(const std::string& name)> has_four_bits;  // LinearWeights::name
+  Moments moments;  // of a matmul that is not here, each weight is rounded by itself
 };
 
 // Packs the weights.
@@ -68,14 +69,12 @@ class WeightPacker final : public Packer {
 // Packs the weights in float32 and sums the moments of what the model multiplies with them.
 class ObservingPacker final : public Packer {
  public:
-  // Of the layers whose names begin with `prefix`. `moments` must outlive the model.
-  ObservingPacker(std::string prefix, Moments* moments)
-      : prefix_(std::move(prefix)), moments_(moments) {}
+  // Sums the moments of those that shall have four bits. `four_bits` must outlive the model.
+  explicit ObservingPacker(FourBits* four_bits) : four_bits_(four_bits) {}
   kernels::PackedLinear Pack(const LinearWeights& weights, const LinearForm& form) override;
 
  private:
-  std::string prefix_;
-  Moments* moments_;
+  FourBits* four_bits_;
 };
 
 // A packed matrix and LinearWeights::name of its layer.

@@ -5,11 +5,10 @@
 
 namespace runnel {
 
-PositionModules BuildScheme(const AbsolutePosition& /*config*/, Weights* /*weights*/,
-                            const AttentionNames& names, const AttentionSizes& sizes) {
+PositionModules BuildScheme(const AbsolutePosition& /*config*/, const SchemeSource& source) {
   PositionModules modules;
-  modules.layers.resize(names.size(), ContentOnly(sizes));
-  modules.input.emplace(sizes.model_dim);
+  modules.layers.resize(source.names.size(), ContentOnly(source.sizes));
+  modules.input.emplace(source.sizes.model_dim);
   return modules;
 }
 

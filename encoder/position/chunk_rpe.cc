@@ -13,17 +13,17 @@
 
 namespace runnel {
 
-PositionModules BuildScheme(const ChunkRpe& config, Weights* weights, const AttentionNames& names,
-                            const AttentionSizes& sizes) {
+PositionModules BuildScheme(const ChunkRpe& config, const SchemeSource& source) {
   PositionModules modules;
   std::vector<LinearPos> projections;
-  for (const std::string& name : names) {
-    modules.layers.push_back(TakeRelativeQuery(weights, name, sizes, config.query));
-    projections.emplace_back(weights, name, sizes, config.query.linear_pos_bias);
+  for (const std::string& name : source.names) {
+    modules.layers.push_back(TakeRelativeQuery(source.weights, name, source.sizes, config.query));
+    projections.emplace_back(source.weights, name, source.sizes, config.query.linear_pos_bias,
+                             source.pack);
   }
   const auto table = std::make_shared<const PositionTable>(std::move(projections), config.order,
                                                            config.max_distance);
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < source.names.size(); ++i) {
     modules.layers[i].rows = RowsByDistance{table, i};
     modules.layers[i].window = config.window;
   }

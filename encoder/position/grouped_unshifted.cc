@@ -9,15 +9,16 @@
 
 namespace runnel {
 
-PositionModules BuildScheme(const GroupedUnshifted& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes) {
+PositionModules BuildScheme(const GroupedUnshifted& config, const SchemeSource& source) {
   PositionModules modules;
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < source.names.size(); ++i) {
     const int64_t group_size = config.group_sizes[i];
     PositionScheme scheme = TakeRelativeQuery(
-        weights, names[i], {group_size * sizes.model_dim, sizes.num_heads}, config.query);
+        source.weights, source.names[i],
+        {group_size * source.sizes.model_dim, source.sizes.num_heads}, config.query);
     scheme.group_size = group_size;
-    scheme.rows = RowsByKeyFrame{LinearPos(weights, names[i], sizes, config.query.linear_pos_bias)};
+    scheme.rows = RowsByKeyFrame{
+        LinearPos(source.weights, source.names[i], source.sizes, config.query.linear_pos_bias)};
     modules.layers.push_back(std::move(scheme));
   }
   return modules;

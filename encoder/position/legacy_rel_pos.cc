@@ -26,17 +26,17 @@ std::shared_ptr<const PositionTable::Range> LegacyRows::Covering(int64_t num_fra
   return table->Covering({first, first - num_distances + 1});
 }
 
-PositionModules BuildScheme(const LegacyRelPos& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes) {
+PositionModules BuildScheme(const LegacyRelPos& config, const SchemeSource& source) {
   PositionModules modules;
   std::vector<LinearPos> projections;
-  for (const std::string& name : names) {
-    modules.layers.push_back(TakeRelativeQuery(weights, name, sizes, config.query));
-    projections.emplace_back(weights, name, sizes, config.query.linear_pos_bias);
+  for (const std::string& name : source.names) {
+    modules.layers.push_back(TakeRelativeQuery(source.weights, name, source.sizes, config.query));
+    projections.emplace_back(source.weights, name, source.sizes, config.query.linear_pos_bias,
+                             source.pack);
   }
   const auto table = std::make_shared<const PositionTable>(
       std::move(projections), TableOrder::kDescending, std::numeric_limits<int64_t>::max());
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < source.names.size(); ++i) {
     modules.layers[i].rows = LegacyRows{table, i, config.table_length};
   }
   return modules;

@@ -26,7 +26,9 @@ void ProjectFloat32(const std::vector<LinearPos>& layers, ConstRows sinusoids, i
     const std::vector<float> bias = Float32Values(layers[layer].bias());
     kernels::MatmulInput weights;
     weights.dim = sinusoids.dim;
-    weights.values = const_cast<float*>(layers[layer].weight().float32());  // only read
+    const std::vector<float> unpacked = layers[layer].UnpackedWeight();
+    weights.values = const_cast<float*>(  // only read
+        unpacked.empty() ? layers[layer].weight().float32() : unpacked.data());
     linear.Forward(weights, sinusoids.dim, products);
     for (int64_t k = 0; k < sinusoids.dim; ++k) {
       const float* row = products + k * sinusoids.count;
@@ -53,10 +55,22 @@ void ProjectFloat64(const LinearPos& layer, ConstRows sinusoids, int64_t begin, 
 }  // namespace
 
 LinearPos::LinearPos(Weights* weights, const std::string& attention_name,
-                     const AttentionSizes& sizes, bool bias)
-    : weight_(weights->Take(attention_name + ".linear_pos.weight",
-                            {sizes.model_dim, sizes.model_dim})) {
-  if (bias) bias_ = weights->Take(attention_name + ".linear_pos.bias", {sizes.model_dim});
+                     const AttentionSizes& sizes, bool bias, const PackMatrix& pack) {
+  const std::string name = attention_name + ".linear_pos";
+  const Shape shape{sizes.model_dim, sizes.model_dim};
+  if (pack == nullptr) {
+    weight_ = weights->Take(name + ".weight", shape);
+  } else {
+    const LinearWeights linear{name + ".weight", weights->TakeMatrix(name + ".weight", shape), {}};
+    packed_ = std::make_shared<const kernels::PackedLinear>(pack(linear));
+    weight_ = linear.weight.WithoutValues();
+  }
+  if (bias) bias_ = weights->Take(name + ".bias", {sizes.model_dim});
+}
+
+std::vector<float> LinearPos::UnpackedWeight() const {
+  if (packed_ == nullptr) return {};
+  return kernels::UnpackMatrix(packed_->Stored(), packed_->type());
 }
 
 void ProjectPositions(const std::vector<LinearPos>& layers, int64_t first, int64_t last,

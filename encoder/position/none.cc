@@ -3,10 +3,9 @@
 
 namespace runnel {
 
-PositionModules BuildScheme(const NoPosition& /*config*/, Weights* /*weights*/,
-                            const AttentionNames& names, const AttentionSizes& sizes) {
+PositionModules BuildScheme(const NoPosition& /*config*/, const SchemeSource& source) {
   PositionModules modules;
-  modules.layers.resize(names.size(), ContentOnly(sizes));
+  modules.layers.resize(source.names.size(), ContentOnly(source.sizes));
   return modules;
 }
 

@@ -14,10 +14,9 @@ PositionScheme ContentOnly(const AttentionSizes& sizes) {
 
 PositionModules BuildPositions(const PositionConfig& config, Weights* weights,
                                const std::vector<std::string>& attention_names,
-                               const AttentionSizes& sizes) {
-  return std::visit(
-      [&](const auto& scheme) { return BuildScheme(scheme, weights, attention_names, sizes); },
-      config);
+                               const AttentionSizes& sizes, const PackMatrix& pack) {
+  const SchemeSource source{weights, attention_names, sizes, pack};
+  return std::visit([&](const auto& scheme) { return BuildScheme(scheme, source); }, config);
 }
 
 }  // namespace runnel

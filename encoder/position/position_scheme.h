@@ -89,10 +89,11 @@ struct PositionModules {
 
 // Takes the scheme's tensors of all layers at once, because layers may share some.
 // `attention_names`: prefix of each layer's attention tensors ("encoder.encoders.0.self_attn").
-// Throws std::runtime_error as Weights does.
+// `pack`: null, or packs the projections of positions by distance. Throws std::runtime_error as
+// Weights does.
 PositionModules BuildPositions(const PositionConfig& config, Weights* weights,
                                const std::vector<std::string>& attention_names,
-                               const AttentionSizes& sizes);
+                               const AttentionSizes& sizes, const PackMatrix& pack = nullptr);
 
 // Adds the rows of `modules.input`; null where there are none.
 std::unique_ptr<const InputPositionModule> MakeInputPositions(const PositionModules& modules);

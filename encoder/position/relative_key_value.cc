@@ -23,14 +23,14 @@ PositionScheme Take(Weights* weights, const std::string& name, const AttentionSi
 
 }  // namespace
 
-PositionModules BuildScheme(const RelativeKeyValue& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes) {
+PositionModules BuildScheme(const RelativeKeyValue& config, const SchemeSource& source) {
   PositionModules modules;
   if (config.shared) {
-    modules.layers.resize(names.size(), Take(weights, "encoder", sizes, config));
+    modules.layers.resize(source.names.size(),
+                          Take(source.weights, "encoder", source.sizes, config));
   } else {
-    for (const std::string& name : names) {
-      modules.layers.push_back(Take(weights, name, sizes, config));
+    for (const std::string& name : source.names) {
+      modules.layers.push_back(Take(source.weights, name, source.sizes, config));
     }
   }
   return modules;

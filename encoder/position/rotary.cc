@@ -9,12 +9,11 @@
 
 namespace runnel {
 
-PositionModules BuildScheme(const RotaryPosition& /*config*/, Weights* /*weights*/,
-                            const AttentionNames& names, const AttentionSizes& sizes) {
-  PositionScheme scheme = ContentOnly(sizes);
-  scheme.rotation.emplace(sizes.head_dim());
+PositionModules BuildScheme(const RotaryPosition& /*config*/, const SchemeSource& source) {
+  PositionScheme scheme = ContentOnly(source.sizes);
+  scheme.rotation.emplace(source.sizes.head_dim());
   PositionModules modules;
-  modules.layers.resize(names.size(), scheme);
+  modules.layers.resize(source.names.size(), scheme);
   return modules;
 }
 

@@ -10,32 +10,29 @@
 
 namespace runnel {
 
-using AttentionNames = std::vector<std::string>;
+struct SchemeSource {
+  Weights* weights;
+  const std::vector<std::string>& names;  // of the layers' attention
+  const AttentionSizes& sizes;
+  const PackMatrix& pack;  // of projected positions by distance; null: they are not packed
+};
 
 // none.cc
-PositionModules BuildScheme(const NoPosition& config, Weights* weights, const AttentionNames& names,
-                            const AttentionSizes& sizes);
+PositionModules BuildScheme(const NoPosition& config, const SchemeSource& source);
 // absolute.cc
-PositionModules BuildScheme(const AbsolutePosition& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes);
+PositionModules BuildScheme(const AbsolutePosition& config, const SchemeSource& source);
 // chunk_rpe.cc
-PositionModules BuildScheme(const ChunkRpe& config, Weights* weights, const AttentionNames& names,
-                            const AttentionSizes& sizes);
+PositionModules BuildScheme(const ChunkRpe& config, const SchemeSource& source);
 // relative_key_value.cc
-PositionModules BuildScheme(const RelativeKeyValue& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes);
+PositionModules BuildScheme(const RelativeKeyValue& config, const SchemeSource& source);
 // unshifted.cc
-PositionModules BuildScheme(const UnshiftedPosition& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes);
+PositionModules BuildScheme(const UnshiftedPosition& config, const SchemeSource& source);
 // grouped_unshifted.cc
-PositionModules BuildScheme(const GroupedUnshifted& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes);
+PositionModules BuildScheme(const GroupedUnshifted& config, const SchemeSource& source);
 // legacy_rel_pos.cc
-PositionModules BuildScheme(const LegacyRelPos& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes);
+PositionModules BuildScheme(const LegacyRelPos& config, const SchemeSource& source);
 // rotary.cc
-PositionModules BuildScheme(const RotaryPosition& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes);
+PositionModules BuildScheme(const RotaryPosition& config, const SchemeSource& source);
 
 }  // namespace runnel
 

@@ -7,12 +7,12 @@
 #include "encoder/position/schemes.h"
 
 namespace runnel {
-PositionModules BuildScheme(const UnshiftedPosition& config, Weights* weights,
-                            const AttentionNames& names, const AttentionSizes& sizes) {
+PositionModules BuildScheme(const UnshiftedPosition& config, const SchemeSource& source) {
   PositionModules modules;
-  for (const std::string& name : names) {
-    PositionScheme scheme = TakeRelativeQuery(weights, name, sizes, config.query);
-    scheme.rows = RowsByKeyFrame{LinearPos(weights, name, sizes, config.query.linear_pos_bias)};
+  for (const std::string& name : source.names) {
+    PositionScheme scheme = TakeRelativeQuery(source.weights, name, source.sizes, config.query);
+    scheme.rows =
+        RowsByKeyFrame{LinearPos(source.weights, name, source.sizes, config.query.linear_pos_bias)};
     modules.layers.push_back(std::move(scheme));
   }
   return modules;

@@ -107,6 +107,8 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   } else if (options.precision == Precision::kInt8 || options.precision == Precision::kInt4) {
     cpu_options.matmul_type = kernels::MatmulType::kInt8;
   }
+  // As float32 they would be a quarter of a file with weights of four bits.
+  if (options.precision == Precision::kInt4) cpu_options.position_type = kernels::MatmulType::kInt8;
   return cpu_options;
 }
 

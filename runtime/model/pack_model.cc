@@ -34,6 +34,12 @@ PackedFile WithoutWeights(const PackedFile& file, Precision precision) {
   return result;
 }
 
+// What a layer multiplies its frames with. The projection of positions is computed once per
+// distance, so that four bits would save no time there.
+bool IsMatmulOfLayer(const std::string& name) {
+  return name.rfind(kEncoderLayers, 0) == 0 && name.find(".linear_pos.") == std::string::npos;
+}
+
 // A model can be packed in four bits in several ways, which are different models.
 uint64_t Write(PackedFile file, const std::string& output) {
   if (file.precision == Precision::kInt4) {
@@ -60,7 +66,7 @@ uint64_t PackModel(const std::string& path, Precision precision, const std::stri
   }
   PackedFile file = ReadPlainModel(path, units_file);
   PackedFile result = WithoutWeights(file, precision);
-  const cpu::FourBits four_bits{kEncoderLayers, {}};
+  const cpu::FourBits four_bits{IsMatmulOfLayer, {}};
   PackedWeights packed =
       PackWeights(std::move(file), precision, precision == Precision::kInt4 ? &four_bits : nullptr);
   result.archive.tensors = std::move(packed.tensors);
@@ -72,11 +78,11 @@ FourBitFile PackInFourBits(const std::string& path, const std::string& units_fil
                            const std::string& output, const FourBitOptions& options) {
   PackedFile file = ReadPlainModel(path, units_file);
   PackedFile result = WithoutWeights(file, Precision::kInt4);
-  const PackedWeights eight_bits = PackWeights(std::move(file), Precision::kInt8);
+  const PackedWeights eight_bits = PackWeights(std::move(file), Precision::kInt4);
   const auto speech = options.read_speech(*eight_bits.model);
-  cpu::FourBits form{kEncoderLayers, {}};
+  cpu::FourBits form{IsMatmulOfLayer, {}};
   EncoderOutput(*BuildFloat32(ReadPlainModel(path, units_file),
-                              std::make_shared<cpu::ObservingPacker>(form.prefix, &form.moments)),
+                              std::make_shared<cpu::ObservingPacker>(&form)),
                 speech);
   const PackedWeights four_bits =
       PackWeights(ReadPlainModel(path, units_file), Precision::kInt4, &form);

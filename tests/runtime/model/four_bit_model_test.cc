@@ -109,7 +109,8 @@ TEST_F(FourBitModelTest, LayersOfTheLargestErrorsKeepEightBits) {
   const FourBitFile with_none = PackBySpeech(0.0, none);
   EXPECT_EQ(with_none.eight_bit_layers.size(), errors.size());
   const auto eight_bits = Model::Load(Pack(Precision::kInt8));
-  EXPECT_EQ(OutputOf(*Model::Load(none)), OutputOf(*eight_bits));
+  // Only the projections of positions are rounded, to eight bits.
+  EXPECT_LT(RelativeError(OutputOf(*Model::Load(none)), OutputOf(*eight_bits)), 0.01);
 
   // Rounding that knows the speech does better on it, and makes another model.
   const auto blind = Model::Load(Pack(Precision::kInt4));

@@ -62,13 +62,12 @@ def test_four_bits(tmp_path):
     assert plain.read_bytes() != everything.read_bytes()
     assert plain.read_bytes() == pack("avx2.int4", "int4", env=AVX2).read_bytes()
     assert (plain.stat().st_size < some.stat().st_size < nothing.stat().st_size
-            <= eight_bits.stat().st_size + 10_000)
+            < eight_bits.stat().st_size)
     assert "layers of eight bits: none" in lines["everything.int4"]
     assert "layer 0: four bits change the output by " in lines["some.int4"]
     decoded = succeed("decode_wav", f"--model={some}", *flags)
     assert decoded == succeed("decode_wav", f"--model={some}", "--num_threads=2", *flags)
-    assert (succeed("decode_wav", f"--model={nothing}", *flags)
-            == succeed("decode_wav", f"--model={eight_bits}", *flags) != decoded)
+    assert decoded != succeed("decode_wav", f"--model={nothing}", *flags)
 
 
 @needs_reference

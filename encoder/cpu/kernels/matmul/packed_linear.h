@@ -42,6 +42,7 @@ class PackedLinear {
                std::optional<Activation> activation = std::nullopt);
 
   const LinearShape& shape() const { return shape_; }
+  MatmulType type() const { return type_; }
 
   // Every Forward shows its rows before it computes.
   using RowObserver = std::function<void(const MatmulInput& x, int64_t rows)>;

@@ -192,33 +192,35 @@ PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type) {
 
 std::vector<float> UnpackMatrix(const StoredMatrix& stored, MatmulType type) {
   const PackedMatrix packed = AdoptMatrix(stored, type);
-  const LinearShape shape = stored.shape;
-  const int64_t panel_bytes = PackedPanelBytes(shape.input_dim, type, packed.format);
-  std::vector<float> weight(static_cast<size_t>(shape.output_dim * shape.input_dim));
-  for (int64_t n = 0; n < shape.output_dim; ++n) {
+  const auto [input_dim, output_dim] = stored.shape;
+  const int64_t panel_bytes = PackedPanelBytes(input_dim, type, packed.format);
+  std::vector<float> weight(static_cast<size_t>(output_dim * input_dim));
+  for (int64_t n = 0; n < output_dim; ++n) {
     const uint8_t* panel = packed.values + n / kPanelOutputs * panel_bytes;
     const int64_t output = n % kPanelOutputs;
-    for (int64_t k = 0; k < shape.input_dim; ++k) {
-      float& value = weight[static_cast<size_t>(n * shape.input_dim + k)];
-      if (packed.format == WeightFormat::kFourBits) {
-        value = FourBitWeight(panel, output, k);
-      } else {
-        const int64_t byte = k * ValueBytes(type);
-        const uint8_t* from = panel + (byte / kGroupBytes * kPanelOutputs + output) * kGroupBytes +
-                              byte % kGroupBytes;
-        switch (type) {
-          case MatmulType::kFloat32:
-            std::memcpy(&value, from, sizeof(value));
-            break;
-          case MatmulType::kBfloat16:
-            WidenBfloat16(reinterpret_cast<const uint16_t*>(from), 1, &value);
-            break;
-          case MatmulType::kInt8:
-            value = *reinterpret_cast<const int8_t*>(from);
-            break;
+    float* row = &weight[static_cast<size_t>(n * input_dim)];
+    const auto value_at = [&](int64_t k) {
+      const int64_t byte = k * ValueBytes(type);
+      return panel + (byte / kGroupBytes * kPanelOutputs + output) * kGroupBytes +
+             byte % kGroupBytes;
+    };
+    switch (type) {
+      case MatmulType::kFloat32:
+        for (int64_t k = 0; k < input_dim; ++k) std::memcpy(row + k, value_at(k), sizeof(float));
+        break;
+      case MatmulType::kBfloat16:
+        for (int64_t k = 0; k < input_dim; ++k) {
+          WidenBfloat16(reinterpret_cast<const uint16_t*>(value_at(k)), 1, row + k);
         }
-      }
-      if (type == MatmulType::kInt8) value *= packed.scales[static_cast<size_t>(n)];
+        break;
+      case MatmulType::kInt8:
+        for (int64_t k = 0; k < input_dim; ++k) {
+          const int8_t value = packed.format == WeightFormat::kFourBits
+                                   ? FourBitWeight(panel, output, k)
+                                   : static_cast<int8_t>(*value_at(k));
+          row[k] = static_cast<float>(value) * packed.scales[static_cast<size_t>(n)];
+        }
+        break;
     }
   }
   return weight;
