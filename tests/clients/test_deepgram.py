@@ -103,13 +103,16 @@ def test_errors(server, wav, program, tmp_path):
 def test_recordings(server, wav, text):
     outcome = Clients(RECORDINGS, url=server.url, wav=wav,
                       parameters={"smart_format": "true", "language": "en",
-                                  "keyterm": ["two zero"]}).outcome()
+                                  "keyterm": ["two zero"], "numerals": "true",
+                                  "detect_language": "false"}).outcome()
     assert outcome["text"] == text
     samples, rate = soundfile.read(wav)
     metadata, results = outcome["reply"]["metadata"], outcome["reply"]["results"]
     assert metadata["duration"] == pytest.approx(len(samples) / rate, abs=1e-3)
     assert metadata["channels"] == 1 and metadata["request_id"]
     assert metadata["sha256"] == hashlib.sha256(wav.read_bytes()).hexdigest()
+    assert [warning["parameter"] for warning in metadata["warnings"]] == [
+        "numerals", "language"]
     (model,) = metadata["models"]
     assert metadata["model_info"][model]["name"] == model == "digits"
     (alternative,) = results["channels"][0]["alternatives"]
@@ -151,6 +154,9 @@ def test_errors_of_recordings(wav, tmp_path):
         assert refused(parameters={"callback": "https://example.org/"}) == (
             400, "INVALID_QUERY_PARAMETER",
             "callback is 'https://example.org/', expected none: the reply has the result")
+        assert refused(parameters={"diarize": "true"}) == (
+            400, "INVALID_QUERY_PARAMETER",
+            "diarize is 'true', expected false or none: this server has no such parameter")
         assert refused(parameters={"utterances": "true", "utt_split": "1s"}) == (
             400, "INVALID_QUERY_PARAMETER",
             "utt_split is '1s', expected a number from 0 to 86400")

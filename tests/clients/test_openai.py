@@ -109,6 +109,20 @@ def test_commits(live, live_wav, shape):
                                 "conversation.item.input_audio_transcription.completed"]
 
 
+# LiveKit's _session_update for a model with hints, and Pipecat's _send_session_update: the
+# framework's VAD commits.
+AGENTS = {
+    "LiveKit": {"transcription": {"model": "gpt-live-transcribe", "languages": ["en"],
+                                  "keywords": []}},
+    "Pipecat": {"transcription": {"model": "gpt-realtime-whisper", "language": "en"}}}
+
+
+@pytest.mark.parametrize("framework", AGENTS)
+def test_sessions_of_voice_agents(live, live_wav, framework):
+    outcome = live(live_wav, input={**AGENTS[framework], "turn_detection": None})
+    assert outcome["text"] == TEXTS[LONGEST]
+
+
 @pytest.mark.parametrize("shape", MADE)
 def test_turn_detection(live, live_wav, tmp_path, shape):
     """The server ends the utterances."""

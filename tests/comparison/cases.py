@@ -85,7 +85,7 @@ post $BOTH /v1/recognize?endpointing=true&endpoint_silence_s=0.3&(head=ctc|skip_
 post $BOTH /v1/recognize?(nbest=2|unknown=1) $KED
 post $BOTH /v1/audio/transcriptions?response_format=(json|text|srt|vtt|
   verbose_json&timestamp_granularities=word) $LONG
-post $BOTH /v1/listen?(utterances=true|alternatives=3) $LONG
+post $BOTH /v1/listen?(utterances=true|keyterm=two) $LONG
 socket $BOTH /v1/stream '{"type":"start","version":1,"head":"(ctc|transducer)",
   "search":"(greedy|beam)"}' $KED '{"type":"finish"}'
 socket $BOTH /v1/stream '{"type":"start","version":1,"search":"beam","nbest":3,

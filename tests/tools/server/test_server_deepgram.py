@@ -194,6 +194,28 @@ def test_finalize_and_keep_alive(server):
         assert text_of(messages) == TEXTS[NAME] and not messages[0]["from_finalize"]
 
 
+def test_speech_ends_after_finalize(server):
+    with open_stream(server, {**RAW, "endpointing": 500}) as socket:
+        for _ in range(2):
+            socket.send_bytes(pcm16(SAMPLES))
+            socket.send_json(type="Finalize")
+            flushed = socket.receive_json()
+            assert alternative(flushed)["transcript"] == TEXTS[NAME]
+            assert flushed["from_finalize"] and not flushed["speech_final"]
+            socket.send_bytes(pcm16(silence(2)))
+            ended = socket.receive_json()
+            assert ended["speech_final"] and alternative(ended)["transcript"] == ""
+            assert ended["start"] == pytest.approx(flushed["start"] + flushed["duration"])
+
+
+def test_warnings(server):
+    options = {"profanity_filter": "true", "numerals": "false", "language": "en"}
+    for parameters in {**RAW, **options}, RAW:
+        metadata = transcribe(server, parameters, [pcm16(SAMPLES)])[-1]
+        named = [warning["parameter"] for warning in metadata.get("warnings", [])]
+        assert named == ([] if parameters is RAW else ["profanity_filter", "language"])
+
+
 def test_no_audio(server):
     for parameters in {}, RAW:
         messages = transcribe(server, parameters, [])
@@ -229,6 +251,7 @@ def test_credentials(tmp_path):
     ({"encoding": "linear16"}, "sample_rate is ''"),
     ({**RAW, "multichannel": "true", "channels": 2}, "multichannel is 'true'"),
     ({**RAW, "utterance_end_ms": 1000}, "utterance_end_ms is '1000'"),
+    ({**RAW, "redact": "pci"}, "redact is 'pci', expected false or none"),
 ])
 def test_a_wrong_query_is_refused(server, parameters, message):
     with pytest.raises(Refused) as refused:

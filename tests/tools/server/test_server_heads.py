@@ -174,6 +174,35 @@ def test_a_client_chooses_otherwise_than_the_server(audio):
                 decoded("multilingual", audio, f"--language={language}")
 
 
+def deepgram_texts(server: Server, audio: pathlib.Path, language: str) -> List[str]:
+    """The texts of a live stream and of a recording; both have warnings about the language, or
+    neither."""
+    query = urllib.parse.urlencode({"encoding": "linear16", "sample_rate": RATE,
+                                    "language": language})
+    with server.open(f"/v1/listen?{query}") as socket:
+        socket.send_bytes(samples_of(audio))
+        socket.send_json(type="CloseStream")
+        results = []
+        while (message := socket.receive_json())["type"] != "Metadata":
+            results.append(message["channel"]["alternatives"][0]["transcript"])
+    reply = request(server.port, f"/v1/listen?{query}", "POST", audio.read_bytes()).json()
+    for warnings in message.get("warnings", []), reply["metadata"].get("warnings", []):
+        assert [warning["type"] for warning in warnings] == \
+            ["unsupported_language"] * (language == "fr-FR")
+    return [" ".join(text for text in results if text),
+            reply["results"]["channels"][0]["alternatives"][0]["transcript"]]
+
+
+def test_languages_of_deepgrams_clients(servers, audio):
+    """A language that the model does not have counts as none."""
+    for code, language in {"de-DE": "de-DE", "de": "de-DE", "en": "en-US", "multi": "auto",
+                           "fr-FR": "auto", "": "auto"}.items():
+        expected = [succeed("decode_wav", f"--model={model_of('multilingual')}", f"--wav={audio}",
+                            f"--language={language}", *flags).strip().split(" ", 1)[1]
+                    for flags in (["--endpointing"], [])]
+        assert deepgram_texts(servers("multilingual"), audio, code) == expected
+
+
 @pytest.mark.parametrize("name, i", [
     ("hybrid_streaming", 1), ("hybrid_streaming", 3), ("hybrid_streaming", 5),
     ("rescore_bitransformer", 2), ("multilingual", 3)])

@@ -79,6 +79,8 @@ void ReadUtteranceEnd(const DeepgramQuery& query, DeepgramOptions* options) {
 }  // namespace
 
 DeepgramOptions ReadDeepgramQuery(const DeepgramQuery& query) {
+  CheckParameters(query, {"encoding", "sample_rate", "channels", "interim_results", "endpointing",
+                          "utterance_end_ms", "vad_events"});
   DeepgramOptions options;
   options.decoder = MakeDecoder(query);
   options.interim_results = ReadFlag(query, "interim_results");
@@ -87,6 +89,8 @@ DeepgramOptions ReadDeepgramQuery(const DeepgramQuery& query) {
   ReadEndpoints(query, &options);
   ReadUtteranceEnd(query, &options);
   options.phrases = ReadPhrases(query);
+  options.start.language_hint = ReadLanguage(query);
+  options.unused_parameters = UnusedParameters(query);
   return options;
 }
 

@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_SERVER_DIALECTS_DEEPGRAM_OPTIONS_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tools/server/protocol/deepgram_query.h"
@@ -20,7 +21,8 @@ struct DeepgramOptions {
   bool finds_endpoints = true;  // speech_final may be true
   int utterance_end_ms = 0;     // 0: no UtteranceEnd
   bool vad_events = false;
-  bool punctuates = false;  // words have punctuated_word
+  bool punctuates = false;                     // words have punctuated_word
+  std::vector<std::string> unused_parameters;  // UnusedParameters
 };
 
 // docs/protocol.md lists the parameters. Throws ClientMistake with kBadOption, naming parameter,

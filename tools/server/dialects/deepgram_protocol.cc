@@ -145,6 +145,7 @@ std::vector<ClientRequest> DeepgramProtocol::ReadEnd(std::vector<float> samples)
 std::vector<std::string> DeepgramProtocol::OnReady(const SessionInfo& info) {
   text_tokens_ = info.text_tokens;
   model_name_ = info.model_name;
+  language_ = info.options.language;
   sample_rate_hz_ = info.options.sample_rate_hz;
   silence_ms_ = info.options.endpoints.rules[EndpointOptions::kSilence].min_silence_s * 1000;
   return {};
@@ -182,22 +183,34 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
   const bool is_endpoint =
       utterance.end == UtteranceEnd::kEndToken ||
       (utterance.end == UtteranceEnd::kEndpoint && utterance.searched_ms - last_ms >= silence_ms_);
+  const bool ends_speech =
+      (is_endpoint && options_.finds_endpoints) || utterance.end == UtteranceEnd::kFinish;
+  if (ends_speech) {
+    open_speech_end_ms_ = -1;
+  } else if (!best.words.empty()) {
+    open_speech_end_ms_ = best.words.back().end_ms;
+  }
   texts->push_back(Results(best.text, best.words, LanguagesOf({utterance}), utterance.searched_ms,
                            {{"is_final", true},
-                            {"speech_final", (is_endpoint && options_.finds_endpoints) ||
-                                                 utterance.end == UtteranceEnd::kFinish},
+                            {"speech_final", ends_speech},
                             {"from_finalize", utterance.end == UtteranceEnd::kFinalize}}));
   stretch_start_ms_ = utterance.searched_ms;
   has_speech_started_ = false;
 }
 
 void DeepgramProtocol::AppendRunning(std::vector<std::string>* texts) {
-  const bool has_results = !texts->empty();
+  bool has_results = !texts->empty();
   const std::vector<Word> words =
       text_tokens_->Words(merged_.tokens, UnfinishedCharacter::kLeaveOut);
   AppendUtteranceEnd(words.empty() ? merged_.audio_ms : words.front().start_ms, texts);
-  if (!words.empty()) AppendSpeechStarted(words.front().start_ms, texts);
-  if (!options_.interim_results || (has_results && words.empty())) return;
+  if (words.empty()) {
+    has_results = AppendEndOfSpeech(texts) || has_results;
+  } else {
+    AppendSpeechStarted(words.front().start_ms, texts);
+  }
+  // After CloseStream only final results matter: some clients leave at the next message.
+  const bool has_ended = phase_ == Phase::kEnding || phase_ == Phase::kFinished;
+  if (!options_.interim_results || has_ended || (has_results && words.empty())) return;
   texts->push_back(
       Results(merged_.stable_text + merged_.tentative_text, words, {}, merged_.audio_ms,
               {{"is_final", false}, {"speech_final", false}, {"from_finalize", false}}));
@@ -212,6 +225,18 @@ void DeepgramProtocol::AppendUtteranceEnd(double gap_end_ms, std::vector<std::st
                              {"channel", OneChannel()},
                              {"last_word_end", Seconds(last_word_end_ms_)}}));
   last_word_end_ms_ = -1;
+}
+
+bool DeepgramProtocol::AppendEndOfSpeech(std::vector<std::string>* texts) {
+  if (!options_.finds_endpoints || open_speech_end_ms_ < 0 ||
+      merged_.audio_ms - open_speech_end_ms_ < silence_ms_) {
+    return false;
+  }
+  texts->push_back(Results("", {}, {}, merged_.audio_ms,
+                           {{"is_final", true}, {"speech_final", true}, {"from_finalize", false}}));
+  stretch_start_ms_ = merged_.audio_ms;
+  open_speech_end_ms_ = -1;
+  return true;
 }
 
 void DeepgramProtocol::AppendSpeechStarted(double start_ms, std::vector<std::string>* texts) {
@@ -249,13 +274,15 @@ std::string DeepgramProtocol::EmptyFinalize() const {
 
 std::string DeepgramProtocol::Metadata() {
   const double duration_s = static_cast<double>(num_samples_) / std::max(sample_rate_hz_, 1);
-  return JsonText({{"type", "Metadata"},
-                   {"transaction_key", "deprecated"},
-                   {"request_id", request_id_},
-                   {"sha256", Hexadecimal(audio_hash_.Bytes())},
-                   {"created", created_},
-                   {"duration", Rounded(duration_s)},
-                   {"channels", 1}});
+  OrderedJson metadata = {{"type", "Metadata"},
+                          {"transaction_key", "deprecated"},
+                          {"request_id", request_id_},
+                          {"sha256", Hexadecimal(audio_hash_.Bytes())},
+                          {"created", created_},
+                          {"duration", Rounded(duration_s)},
+                          {"channels", 1}};
+  AppendWarnings(options_.unused_parameters, options_.start.language_hint, language_, &metadata);
+  return JsonText(metadata);
 }
 
 std::vector<std::string> DeepgramProtocol::OnError(const ProtocolError& /*error*/) {

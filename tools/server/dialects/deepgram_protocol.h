@@ -62,6 +62,9 @@ class DeepgramProtocol : public Protocol {
   void AppendRunning(std::vector<std::string>* texts);
   // UtteranceEnd, if no word began from the last final one until `gap_end_ms` and that is long.
   void AppendUtteranceEnd(double gap_end_ms, std::vector<std::string>* texts);
+  // An empty final result, if silence ends speech whose final result could not say that. Whether it
+  // does.
+  bool AppendEndOfSpeech(std::vector<std::string>* texts);
   void AppendSpeechStarted(double start_ms, std::vector<std::string>* texts);
 
   const TokenTable& tokens_;
@@ -72,13 +75,17 @@ class DeepgramProtocol : public Protocol {
   std::string created_;  // when the connection was opened, ISO 8601
   Phase phase_ = Phase::kBeforeStart;
   std::string model_name_;
+  std::string language_;     // of the stream; "": the model has no languages
   Sha256 audio_hash_;        // of the bytes of the client
   bool has_bytes_ = false;   // some came
   int64_t num_samples_ = 0;  // handed to the stream
   int sample_rate_hz_ = 0;
-  LiveUpdate merged_;                // the updates of the present utterance, which it does not hold
-  double stretch_start_ms_ = 0;      // where the last final result ended
-  double last_word_end_ms_ = -1;     // of the final results; -1: none, or UtteranceEnd was sent
+  LiveUpdate merged_;             // the updates of the present utterance, which it does not hold
+  double stretch_start_ms_ = 0;   // where the last final result ended
+  double last_word_end_ms_ = -1;  // of the final results; -1: none, or UtteranceEnd was sent
+  // The end of the last word whose final result was not speech_final: its utterance ended by its
+  // length or by Finalize. -1: none.
+  double open_speech_end_ms_ = -1;
   double silence_ms_ = 0;            // at the end of an utterance, of the stream
   bool has_speech_started_ = false;  // SpeechStarted was sent for the present utterance
 };

@@ -168,7 +168,7 @@ void OpenAiSession::SetTranscription(const json& transcription, const std::strin
   }
   ObjectAt(transcription, path);
   for (const char* field : {"model", "language", "prompt"}) StringAt(transcription, field, path);
-  StringsAt(transcription, "keywords", path);
+  for (const char* field : {"keywords", "languages"}) StringsAt(transcription, field, path);
   // A field that is null is removed; one that is not there stays.
   transcription_.merge_patch(OrderedJson(transcription));
 }
@@ -258,7 +258,9 @@ StartRequest OpenAiSession::MakeStart(const TokenTable& tokens) const {
     start.options.Set("endpointing", false);  // the client commits
   }
   if (transcription_.is_null()) return start;
-  const std::string language = transcription_.value("language", "");
+  const auto languages = transcription_.value("languages", std::vector<std::string>());
+  const std::string language =
+      transcription_.value("language", languages.empty() ? "" : languages.front());
   if (!language.empty()) start.language_hint = language;
   const auto keywords = transcription_.value("keywords", std::vector<std::string>());
   start.options.SetHotwords(KeywordHotwords({keywords.begin(), keywords.end()},

@@ -2,15 +2,23 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <ctime>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
+#include "tools/server/protocol/language_match.h"
 #include "tools/server/protocol/protocol_error.h"
 
 namespace runnel::server {
+namespace {
+
+constexpr size_t kMaxShownLanguage = 24;  // bytes
+
+}  // namespace
 
 std::string DeepgramNow() {
   const std::time_t now = std::time(nullptr);
@@ -59,6 +67,25 @@ OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>
                              {"words", DeepgramWords(words, punctuates)}};
   if (!languages.empty()) alternative["languages"] = languages;
   return alternative;
+}
+
+void AppendWarnings(const std::vector<std::string>& unused_parameters,
+                    const std::optional<std::string>& code, const std::string& language,
+                    OrderedJson* metadata) {
+  OrderedJson warnings = OrderedJson::array();
+  for (const std::string& name : unused_parameters) {
+    warnings.push_back({{"parameter", name},
+                        {"type", "unsupported_parameter"},
+                        {"message", name + " has no effect: the text is what the model writes"}});
+  }
+  if (code.has_value() && code != "multi" && !MatchLanguage({language}, *code).has_value()) {
+    warnings.push_back(
+        {{"parameter", "language"},
+         {"type", "unsupported_language"},
+         {"message", "language '" + Printable(*code, kMaxShownLanguage) +
+                         "' has no effect: clients cannot choose it with this model"}});
+  }
+  if (!warnings.empty()) (*metadata)["warnings"] = std::move(warnings);
 }
 
 OrderedJson DeepgramModelInfo(const std::string& model_name) {

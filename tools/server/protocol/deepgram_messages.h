@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_MESSAGES_H_
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,13 @@ OrderedJson DeepgramWords(const std::vector<Word>& words, bool punctuates);
 // {"transcript","confidence","words"}, and "languages" where the model has found some.
 OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>& words,
                                 const std::vector<std::string>& languages, bool punctuates);
+
+// Adds "warnings" to metadata, one for each of the UnusedParameters of a query, and one if `code`,
+// which the client named, does not name `language`, that of the stream ("": the model's default, or
+// the only one). "multi" is any.
+void AppendWarnings(const std::vector<std::string>& unused_parameters,
+                    const std::optional<std::string>& code, const std::string& language,
+                    OrderedJson* metadata);
 
 // {"name","version","arch"}.
 OrderedJson DeepgramModelInfo(const std::string& model_name);

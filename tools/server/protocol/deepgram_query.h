@@ -20,6 +20,16 @@ using DeepgramQuery = std::vector<std::pair<std::string, std::string>>;  // (nam
 [[noreturn]] void FailParameter(const std::string& name, const std::string& value,
                                 const std::string& expected);
 
+// Fails for a parameter that is not among `known`, which the caller reads or has no use for, unless
+// it asks for nothing: its value is "false" or empty, or it is about Deepgram's models and
+// accounts. Parameters of ReadPunctuates, ReadPhrases, ReadLanguage and UnusedParameters need no
+// mention.
+void CheckParameters(const DeepgramQuery& query, const std::vector<std::string_view>& known);
+
+// The parameters that ask for another form of the text, which is what the model writes. Frameworks
+// ask for some of them by default, so they are not refused but named in the metadata of the result.
+std::vector<std::string> UnusedParameters(const DeepgramQuery& query);
+
 // The last value of a parameter; empty when it is not given.
 std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string_view name);
 
@@ -31,6 +41,9 @@ constexpr int kLimitedByServer = std::numeric_limits<int>::max();
 
 // `value` of the parameter `name`.
 int ToInteger(const std::string& name, const std::string& value, int min, int max);
+
+// The code in the parameter `language`; empty when it is not given.
+std::optional<std::string> ReadLanguage(const DeepgramQuery& query);
 
 // Whether words have the field punctuated_word.
 bool ReadPunctuates(const DeepgramQuery& query);

@@ -1,7 +1,10 @@
 // Requests of Deepgram's POST /v1/listen, and their reply.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "runtime/snapshot/sha256.h"
 #include "tools/cli/decimal.h"
@@ -20,6 +23,8 @@ class ListenFormat : public RecordingFormat {
   ListenFormat(const ListenIds& ids, const DeepgramQuery& query, std::string_view audio)
       : ids_(ids),
         punctuates_(ReadPunctuates(query)),
+        unused_parameters_(UnusedParameters(query)),
+        language_(ReadLanguage(query)),
         lists_utterances_(ReadFlag(query, "utterances")),
         created_(DeepgramNow()) {
     Sha256 hash;
@@ -45,14 +50,16 @@ class ListenFormat : public RecordingFormat {
 
  private:
   OrderedJson Metadata(const RecordingResult& result) const {
-    return {{"transaction_key", "deprecated"},
-            {"request_id", ids_.request},
-            {"sha256", sha256_},
-            {"created", created_},
-            {"duration", Rounded(result.audio_ms / 1000)},
-            {"channels", 1},
-            {"models", OrderedJson::array({ids_.model})},
-            {"model_info", {{ids_.model, DeepgramModelInfo(ids_.model)}}}};
+    OrderedJson metadata = {{"transaction_key", "deprecated"},
+                            {"request_id", ids_.request},
+                            {"sha256", sha256_},
+                            {"created", created_},
+                            {"duration", Rounded(result.audio_ms / 1000)},
+                            {"channels", 1},
+                            {"models", OrderedJson::array({ids_.model})},
+                            {"model_info", {{ids_.model, DeepgramModelInfo(ids_.model)}}}};
+    AppendWarnings(unused_parameters_, language_, result.options.language, &metadata);
+    return metadata;
   }
 
   OrderedJson Utterances(const RecordingResult& result) const {
@@ -73,6 +80,8 @@ class ListenFormat : public RecordingFormat {
 
   const ListenIds ids_;
   const bool punctuates_;
+  const std::vector<std::string> unused_parameters_;
+  const std::optional<std::string> language_;  // that the client named
   const bool lists_utterances_;
   const std::string created_;
   std::string sha256_;  // of the body
@@ -92,7 +101,8 @@ void ReadUtterances(const DeepgramQuery& query, ChosenOptions* options) {
   options->Set("endpoint_silence_s", std::max(*silence_s, EndpointOptions::kMinSilenceS));
 }
 
-// What would be answered in another place or form than the client reads.
+// Refuses what would be answered in another place or form than the client reads. A file states its
+// encoding, rate and channels.
 void CheckAbilities(const DeepgramQuery& query) {
   if (ReadFlag(query, "multichannel")) {
     FailParameter("multichannel", "true", "false: the channels are mixed");
@@ -100,6 +110,7 @@ void CheckAbilities(const DeepgramQuery& query) {
   if (const auto callback = FindParameter(query, "callback")) {
     FailParameter("callback", *callback, "none: the reply has the result");
   }
+  CheckParameters(query, {"utterances", "utt_split", "encoding", "sample_rate", "channels"});
 }
 
 // No audio file begins like JSON.
@@ -126,6 +137,7 @@ RecordingRequest ReadListenRequest(const std::vector<std::pair<std::string, std:
   }
   CheckBody(body);
   recording.start.options.SetHotwords(PhraseHotwords(ReadPhrases(query), tokens));
+  recording.start.language_hint = ReadLanguage(query);
   recording.audio_size = body.size();
   recording.body = std::move(body);
   return request;

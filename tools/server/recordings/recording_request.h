@@ -70,7 +70,7 @@ struct ListenIds {
 };
 
 // POST /v1/listen of Deepgram's interface: the body is an audio file, the options are in `query`.
-// Parameters that this server does not know are passed over. Throws FieldMistake.
+// Throws FieldMistake, also for a parameter that this server does not know (CheckParameters).
 RecordingRequest ReadListenRequest(const std::vector<std::pair<std::string, std::string>>& query,
                                    std::string body, const TokenTable& tokens,
                                    const ListenIds& ids);

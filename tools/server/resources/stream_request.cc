@@ -12,6 +12,7 @@
 #include "runtime/options/stream_options.h"
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
+#include "tools/server/protocol/language_match.h"
 
 namespace runnel::server {
 namespace {
@@ -141,11 +142,7 @@ std::string LanguageOf(const StartRequest& request, const std::string& otherwise
   const StreamOptions& chosen = request.options.values.stream;
   if (request.options.Has("language")) return Printable(chosen.language, kMaxLanguageBytes);
   if (!request.language_hint.has_value()) return otherwise;
-  const std::string& hint = *request.language_hint;
-  for (const std::string& language : languages) {
-    if (language == hint || language.compare(0, hint.size() + 1, hint + "-") == 0) return language;
-  }
-  return otherwise;
+  return MatchLanguage(languages, *request.language_hint).value_or(otherwise);
 }
 
 // A client that takes fewer results than it asks for gets as many as the server permits, from a

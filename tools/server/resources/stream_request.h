@@ -22,8 +22,8 @@ namespace runnel::server {
 // `defaults` of transducers do not count; neither does their ctc_weight for another search than
 // theirs. A beam_size that the client did not choose is lowered to the limit, and so are
 // max_alternatives. A rate that the client of an Opus stream did not choose is the lowest of Opus
-// that keeps the band of `defaults`. `languages`: of the model; of a language_hint, the first that
-// is it or begins with it and a hyphen. Throws std::invalid_argument, naming option, value, limit
+// that keeps the band of `defaults`. `languages`: of the model, of which MatchLanguage
+// chooses for a language_hint. Throws std::invalid_argument, naming option, value, limit
 // and its flag, when an option that the client chose exceeds its limit, and when it has no effect.
 StreamOptions CompleteOptions(const StartRequest& request, const ChosenOptions& defaults,
                               const Limits& limits, const std::vector<std::string>& languages = {});

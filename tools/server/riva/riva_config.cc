@@ -12,6 +12,7 @@
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/language_match.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/protocol/start_options.h"
@@ -57,17 +58,13 @@ void ReadAlternatives(const RecognitionConfig& config, StartRequest* start) {
   start->max_alternatives = std::max(1, most);
 }
 
-// "en-US" names the language "en" of a model that has no "en-US". Another code is left to the
-// recognizer, whose message lists the languages.
+// A code that names no language of the model is left to the recognizer, whose message lists the
+// languages.
 void ReadLanguage(const RecognitionConfig& config, const RivaModel& model, StartRequest* start) {
   const std::string& code = config.language_code();
   if (code.empty() || model.languages.empty()) return;
-  const auto has = [&model](const std::string& name) {
-    return std::find(model.languages.begin(), model.languages.end(), name) != model.languages.end();
-  };
-  const std::string primary = code.substr(0, code.find('-'));
   start->options.Set("language",
-                     !has(code) && has(primary) ? primary : code.substr(0, kMaxLanguage));
+                     MatchLanguage(model.languages, code).value_or(code.substr(0, kMaxLanguage)));
 }
 
 void ReadContexts(const RecognitionConfig& config, const RivaModel& model, StartRequest* start) {

@@ -56,30 +56,37 @@ TEST(DeepgramOptions, Mistakes) {
     query.insert(query.end(), more.begin(), more.end());
     return query;
   };
-  for (const Case& c : std::vector<Case>{
-           {{{"encoding", "flac"}},
-            "encoding is 'flac', expected linear16, linear32, mulaw, alaw, opus, ogg-opus, or none "
-            "with a file, such as WAV or WebM"},
-           {{{"encoding", "linear16"}}, "sample_rate is '', " + rates},
-           {{{"encoding", "mulaw"}, {"sample_rate", "8k"}}, "sample_rate is '8k', " + rates},
-           {{{"encoding", "alaw"}, {"sample_rate", "1e4"}}, "sample_rate is '1e4', " + rates},
-           {{{"encoding", "opus"}, {"sample_rate", "44100"}},
-            "sample_rate is '44100', expected 8000, 12000, 16000, 24000 or 48000 with opus"},
-           {{{"encoding", "alaw"}, {"sample_rate", " 8000 "}}, "sample_rate is ' 8000 ', " + rates},
-           {{{"encoding", "alaw"}, {"sample_rate", "8000.0"}}, "sample_rate is '8000.0', " + rates},
-           {with({{"channels", "0"}}), "channels is '0', expected an integer from 1 to 32"},
-           {with({{"channels", "2"}, {"multichannel", "true"}}),
-            "multichannel is 'true', expected false: the channels are mixed"},
-           {with({{"interim_results", "yes"}}), "interim_results is 'yes', expected true or false"},
-           {with({{"punctuate", "\n\xFF"}}), R"(punctuate is ' \xff', expected true or false)"},
-           {with({{"punctuate", std::string(200, 'y')}}),
-            "punctuate is '" + std::string(24, 'y') + "...', expected true or false"},
-           {with({{"endpointing", "-1"}}),
-            "endpointing is '-1', expected an integer from 0 to 86400000"},
-           {with({{"utterance_end_ms", "1000"}}),
-            "utterance_end_ms is '1000', expected interim_results=true with it"},
-           {with({{"utterance_end_ms", "999"}, {"interim_results", "true"}}),
-            "utterance_end_ms is '999', expected an integer from 1000 to 86400000"}}) {
+  for (
+      const Case& c : std::vector<Case>{
+          {{{"encoding", "flac"}},
+           "encoding is 'flac', expected linear16, linear32, mulaw, alaw, opus, ogg-opus, or none "
+           "with a file, such as WAV or WebM"},
+          {{{"encoding", "linear16"}}, "sample_rate is '', " + rates},
+          {{{"encoding", "mulaw"}, {"sample_rate", "8k"}}, "sample_rate is '8k', " + rates},
+          {{{"encoding", "alaw"}, {"sample_rate", "1e4"}}, "sample_rate is '1e4', " + rates},
+          {{{"encoding", "opus"}, {"sample_rate", "44100"}},
+           "sample_rate is '44100', expected 8000, 12000, 16000, 24000 or 48000 with opus"},
+          {{{"encoding", "alaw"}, {"sample_rate", " 8000 "}}, "sample_rate is ' 8000 ', " + rates},
+          {{{"encoding", "alaw"}, {"sample_rate", "8000.0"}}, "sample_rate is '8000.0', " + rates},
+          {with({{"channels", "0"}}), "channels is '0', expected an integer from 1 to 32"},
+          {with({{"channels", "2"}, {"multichannel", "true"}}),
+           "multichannel is 'true', expected false: the channels are mixed"},
+          {with({{"interim_results", "yes"}}), "interim_results is 'yes', expected true or false"},
+          {with({{"punctuate", "\n\xFF"}}), R"(punctuate is ' \xff', expected true or false)"},
+          {with({{"punctuate", std::string(200, 'y')}}),
+           "punctuate is '" + std::string(24, 'y') + "...', expected true or false"},
+          {with({{"endpointing", "-1"}}),
+           "endpointing is '-1', expected an integer from 0 to 86400000"},
+          {with({{"diarize", "true"}}),
+           "diarize is 'true', expected false or none: this server has no such parameter"},
+          {with({{"redact", "pci"}}),
+           "redact is 'pci', expected false or none: this server has no such parameter"},
+          {with({{"endpointin\xFF", "300"}}),
+           R"(endpointin\xff is '300', expected false or none: this server has no such parameter)"},
+          {with({{"utterance_end_ms", "1000"}}),
+           "utterance_end_ms is '1000', expected interim_results=true with it"},
+          {with({{"utterance_end_ms", "999"}, {"interim_results", "true"}}),
+           "utterance_end_ms is '999', expected an integer from 1000 to 86400000"}}) {
     try {
       ReadDeepgramQuery(c.query);
       ADD_FAILURE() << "accepted, expected: " << c.expected;
@@ -155,12 +162,28 @@ TEST(DeepgramOptions, Phrases) {
   EXPECT_EQ(PhrasesOf({{"keywords", "two zero:0.5"}}), "two zero * 0.5");
 }
 
-TEST(DeepgramOptions, OthersArePassedOver) {
-  EXPECT_NO_THROW(OptionsOf({{"language", "en-US"},
-                             {"diarize", "true"},
-                             {"redact", "pci"},
-                             {"multichannel", "true"},
-                             {"unheard_of", ""}}));
+TEST(DeepgramOptions, Language) {
+  EXPECT_EQ(OptionsOf({{"language", "en-US"}}).start.language_hint, "en-US");
+  EXPECT_FALSE(OptionsOf({{"language", ""}}).start.language_hint.has_value());
+  EXPECT_FALSE(OptionsOf({}).start.language_hint.has_value());
+}
+
+TEST(DeepgramOptions, ParametersWithoutEffect) {
+  const DeepgramOptions options = OptionsOf({{"model", "nova-3"},
+                                             {"no_delay", "true"},
+                                             {"filler_words", "true"},
+                                             {"mip_opt_out", "true"},
+                                             {"tag", "a"},
+                                             {"tag", "b"},
+                                             {"multichannel", "true"},  // of one channel
+                                             {"diarize", "false"},
+                                             {"detect_entities", "False"},
+                                             {"unheard_of", ""},
+                                             {"profanity_filter", "true"},
+                                             {"numerals", "false"},
+                                             {"dictation", "True"}});
+  EXPECT_EQ(options.unused_parameters, (std::vector<std::string>{"dictation", "profanity_filter"}));
+  EXPECT_TRUE(OptionsOf({}).unused_parameters.empty());
 }
 
 }  // namespace

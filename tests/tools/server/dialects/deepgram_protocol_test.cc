@@ -322,6 +322,74 @@ TEST(DeepgramProtocol, EndpointsAndFinalize) {
   }
 }
 
+// An utterance ends by its length or by Finalize, and silence follows.
+TEST(DeepgramProtocol, EverySpeechEnds) {
+  Utterance flushed = EndedTwo(0);
+  flushed.end = UtteranceEnd::kFinalize;
+  struct Step {
+    LiveUpdate update;
+    std::string expected;
+  };
+  const auto run = [](const Query& query, const std::vector<Step>& steps) {
+    const auto protocol = Open(query);
+    StartIt(protocol.get());
+    for (const Step& step : steps) {
+      EXPECT_EQ(Summary(protocol->OnUpdate(step.update)), step.expected);
+    }
+  };
+  const std::string final = "Results is_final from_finalize: two";
+  run({{"endpointing", "500"}}, {{UpdateWith({flushed}, Silence(600, 1)), final},
+                                 {Silence(690, 1), ""},
+                                 {Silence(700, 1), "Results is_final speech_final: "},
+                                 {Silence(3000, 1), ""}});
+  run({{"endpointing", "false"}},
+      {{UpdateWith({flushed}, Silence(600, 1)), final}, {Silence(3000, 1), ""}});
+  // Words that follow have a result that ends them.
+  run({{"endpointing", "500"}},
+      {{UpdateWith({flushed}, Silence(600, 1)), final},
+       {RunningZe(1), ""},
+       {UpdateWith({EndedTwo(1)}, Silence(1600, 2)), "Results is_final speech_final: two"},
+       {Silence(3000, 2), ""}});
+}
+
+TEST(DeepgramProtocol, NoInterimResultsAfterCloseStream) {
+  const auto protocol = Open({{"interim_results", "true"}});
+  StartIt(protocol.get());
+  EXPECT_EQ(Summary(protocol->OnUpdate(TwoZero())), "Results: two zero");
+  protocol->Read(Text(kCloseStream));
+  EXPECT_EQ(Summary(protocol->OnUpdate(TwoZero())), "");
+  EXPECT_EQ(Summary(protocol->OnUpdate(FinalTwoZero())),
+            "Results is_final speech_final: two zero; Metadata");
+}
+
+TEST(DeepgramProtocol, WarningsInTheMetadata) {
+  struct Case {
+    Query query;
+    std::string language;  // of the stream
+    std::string expected;  // parameters, "" for no warnings
+  };
+  for (const Case& c : std::vector<Case>{
+           {{}, "", ""},
+           {{{"language", "en-US"}}, "", "language "},
+           {{{"language", "en"}}, "en-US", ""},
+           {{{"language", "multi"}}, "en-US", ""},
+           {{{"language", "de"}, {"numerals", "true"}}, "en-US", "numerals language "}}) {
+    const auto protocol = Open(c.query);
+    SessionInfo info;
+    info.text_tokens = &Units();
+    info.options.language = c.language;
+    protocol->Read(Binary(Pcm16({1, 2})));
+    protocol->OnReady(info);
+    const json metadata = Parsed(protocol->OnUpdate(FinalTwoZero())).back();
+    std::string named;
+    for (const json& warning : metadata.value("warnings", json::array())) {
+      named += warning["parameter"].get<std::string>() + " ";
+    }
+    EXPECT_EQ(named, c.expected);
+    EXPECT_EQ(metadata.contains("warnings"), !c.expected.empty());
+  }
+}
+
 TEST(DeepgramProtocol, LanguagesThatWereFound) {
   const auto protocol = Open({});
   StartIt(protocol.get());
@@ -350,6 +418,8 @@ TEST(DeepgramProtocol, EventsOfSpeech) {
            {UpdateWith({EndedTwo(0)}, Silence(640, 1)), "Results is_final: two"},
            {Silence(1190, 1), "Results: "},
            {Silence(1200, 1), "UtteranceEnd 0.2; Results: "},
+           {Silence(1390, 1), "Results: "},
+           {Silence(1400, 1), "Results is_final speech_final: "},
            {Silence(4000, 1), "Results: "},
            {UpdateWith({EndedTwo(4)}, RunningZe(5)),
             "SpeechStarted 4.04; Results is_final: two; SpeechStarted 5.08; Results: ze"},

@@ -87,6 +87,8 @@ TEST(OpenAiSession, KeywordsAndPromptsAreHotwords) {
   EXPECT_EQ(start.options.values.stream.search.hotwords->text(), "zero two :0.75\ntwo :0.75\n");
   EXPECT_TRUE(start.options.Has("hotwords"));
   EXPECT_EQ(start.language_hint, "en");
+  EXPECT_EQ(With(R"({"transcription":{"languages":["de","en"]}})").MakeStart(Units()).language_hint,
+            "de");
   const StartRequest none = With(R"({"transcription":{"keywords":["xyzzy"]}})").MakeStart(Units());
   EXPECT_EQ(none.options.values.stream.search.hotwords, nullptr);
   EXPECT_FALSE(none.options.Has("hotwords"));

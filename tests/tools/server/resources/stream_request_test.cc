@@ -148,6 +148,7 @@ TEST(ServerDefaults, ALanguageHintCountsIfTheModelKnowsIt) {
   EXPECT_EQ(language_of("de", languages), "de");
   EXPECT_EQ(language_of("en", languages), "en-US");
   EXPECT_EQ(language_of("en-GB", languages), "en-GB");
+  EXPECT_EQ(language_of("de-AT", languages), "de");
   EXPECT_EQ(language_of("it", languages), "fr-FR");
   EXPECT_EQ(language_of("en", {}), "fr-FR");
 }

@@ -96,6 +96,7 @@ TEST(RivaConfig, Languages) {
   EXPECT_EQ(language_of("", {"en", "de"}), "");
   EXPECT_EQ(language_of("en-US", {"en", "de"}), "en");
   EXPECT_EQ(language_of("en-US", {"en-US", "en"}), "en-US");
+  EXPECT_EQ(language_of("en", {"de-DE", "en-US"}), "en-US");
   EXPECT_EQ(language_of("fr-FR", {"en", "de"}), "fr-FR");
 }
 
