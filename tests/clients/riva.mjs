@@ -1,5 +1,6 @@
 // NVIDIA Riva's live recognition with @grpc/grpc-js, all calls over one channel. Further options: grpc
-// (host and port), proto (the file), config of the stream.
+// (host and port), proto (the file), config of the stream; turns, with which the client ends each
+// utterance (force_eou), and speaks the recording that often in one call.
 import grpc from '@grpc/grpc-js';
 import protoLoader from '@grpc/proto-loader';
 
@@ -12,19 +13,31 @@ const client = new nvidia.riva.asr.RivaSpeechRecognition(options.grpc, credentia
 
 function converse(halfWay) {
   const outcome = {text: '', early: ''};
+  let turnsLeft = options.turns;
   const call = client.StreamingRecognize();
   const send = (bytes) => {
     for (const audioContent of pieces(bytes)) call.write({audioContent});
   };
+  const endTurn = () => {
+    if (options.turns === undefined) return call.end();
+    call.write({audioContent: Buffer.alloc(0), runtimeConfig: {force_eou: 'true'}});
+  };
+  const onFinal = (transcript) => {
+    outcome.text += transcript;
+    if (options.turns === undefined) return;
+    if (--turnsLeft === 0) return call.end();
+    send(audio);
+    endTurn();
+  };
   return new Promise((resolve) => {
     call.on('data', async ({results}) => {
       for (const {isFinal, alternatives: [{transcript}]} of results) {
-        if (isFinal) outcome.text += transcript;
+        if (isFinal) onFinal(transcript);
         if (outcome.early !== '' || transcript === '') continue;
         outcome.early = transcript;
         await halfWay();
         send(audio.subarray(audio.length / 2));
-        call.end();
+        endTurn();
       }
     });
     call.on('error', ({code, details}) => resolve(
