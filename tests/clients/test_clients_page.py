@@ -2,50 +2,21 @@
 
 import asyncio
 import json
-import os
-import pathlib
 import re
-import shlex
 import socket
-import subprocess
-import sys
 import threading
 import wave
-from typing import Any, List, NamedTuple
+from typing import Any
 
 import pytest
 import websockets
 
-from real_clients import npm_folder
+from page_programs import (
+    blocks_of, command_of, make_checkout, printed_by, run_block, start_server)
 from server_process import TEXTS, Server, make_certificate
-from tool_runner import BIN, ROOT
-from websocket_client import PATIENCE_S
+from tool_runner import ROOT
 
 TEXT = TEXTS["ked_year"]
-
-
-class Block(NamedTuple):
-    """A block of code, and the heading above it."""
-
-    heading: str
-    language: str
-    code: str
-
-    def __str__(self) -> str:
-        return f"{self.heading} ({self.language})"
-
-
-def blocks_of(page: str) -> List[Block]:
-    found, heading = [], ""
-    for title, language, code in re.findall(r"^#+ (.*)$|^```(.*)\n((?:.*\n)*?)^```$", page,
-                                            flags=re.MULTILINE):
-        if title:
-            heading = title
-        else:
-            found.append(Block(heading, language, code))
-    return found
-
-
 PAGE = ROOT / "docs" / "clients.md"
 BLOCKS = blocks_of(PAGE.read_text(encoding="utf-8"))
 SERVERS = [block for block in BLOCKS if block.code.startswith("build/bin/stream_server ")]
@@ -55,49 +26,11 @@ PREPARATIONS = [block for block in BLOCKS
 PROGRAMS = [block for block in BLOCKS if block not in SERVERS + PREPARATIONS]
 
 
-def command_of(block: Block, code: str, folder: pathlib.Path) -> List[str]:
-    """How to run a block; fails for a language that nobody runs."""
-    if block.language == "sh":
-        return ["bash", "-e", "-c", code]
-    if block.language == "python":
-        return [python_for(code), "-c", code]
-    assert block.language == "js", f"docs/clients.md: {block} has a language that no test runs"
-    if not (folder / "node_modules").exists():
-        (folder / "node_modules").symlink_to(npm_folder() / "node_modules")
-    (folder / "program.mjs").write_text(code, encoding="utf-8")
-    return ["node", "program.mjs"]
-
-
-def python_for(code: str) -> str:
-    """The Python that has what the program imports."""
-    if "import runnel\n" not in code:
-        return sys.executable
-    if not (BIN.parent / "python_package.txt").exists():
-        pytest.skip("this build has no Python package")
-    import installed_runnel  # pylint: disable=import-outside-toplevel
-    return str(installed_runnel.PYTHON)
-
-
-def printed_by(command: List[str], folder: pathlib.Path) -> str:
-    """What a program prints, which must succeed. `python3` is the Python of the tests."""
-    path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, text=True,
-                          capture_output=True, check=False, timeout=PATIENCE_S)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module", name="folder")
 def _folder(tmp_path_factory):
     """Where the programs run: like a checkout, with the recording that the page makes."""
     folder = tmp_path_factory.mktemp("checkout")
-    (folder / "models").symlink_to(ROOT / "models")
-    (folder / "build").mkdir()
-    (folder / "build" / "bin").symlink_to(BIN)
-    (folder / "tools").symlink_to(ROOT / "tools")
-    for block in PREPARATIONS:
-        assert printed_by(command_of(block, block.code, folder), folder) == ""
-    assert (folder / "recording.wav").is_file()
+    make_checkout(folder, PREPARATIONS)
     return folder
 
 
@@ -115,14 +48,9 @@ def _ports(folder):
 
 @pytest.mark.parametrize("block", PROGRAMS, ids=str)
 def test_program(block, folder, ports):
-    code = block.code
-    for address, real in ports.items():
-        code = code.replace(address, real)
-    command = command_of(block, code, folder)
-    assert code != block.code or "import runnel\n" in code, "no address of a server"
-    printed = printed_by(command, folder)
+    printed = run_block(block, ports, folder)
     assert TEXT in printed
-    if "response_format=vtt" in code:
+    if "response_format=vtt" in block.code:
         assert "WEBVTT" in printed and '"transcript.text.done"' in printed
 
 
@@ -184,13 +112,7 @@ def test_programs_read_while_they_send(heading, tmp_path):
 
 @pytest.mark.parametrize("block", SERVERS, ids=str)
 def test_server(block, folder):
-    """The commands that start a server do, here on free ports and for this machine alone."""
-    code = re.sub(r"port=\d+", "port=0", block.code).replace("0.0.0.0", "127.0.0.1")
-    with subprocess.Popen(shlex.split(code), cwd=folder, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL) as process:
-        lines = [process.stdout.readline() for _ in re.findall("port=", code)]
-        process.kill()
-    assert all(line.startswith("stream_server: listening on ") for line in lines), lines
+    start_server(block, folder)
 
 
 def test_every_client_of_the_table_has_a_section():
