@@ -11,7 +11,8 @@ from server_process import Server, make_certificate
 # To add a kind of client, add its program, and a section to docs/clients.md.
 PROGRAMS = ["runnel_protocol.py", "wenet.py", "sherpa_onnx.py", "openai_live.mjs",
             "openai_recordings.mjs", "deepgram_sdk.mjs", "deepgram_browser.mjs",
-            "deepgram_recordings.mjs", "vosk.py", "wyoming.py", "riva.mjs"]
+            "deepgram_recordings.mjs", "livekit_stt.mjs", "livekit_session.mjs", "vosk.py",
+            "wyoming.py", "riva.mjs"]
 UPLOADS = {"openai_recordings.mjs", "deepgram_recordings.mjs"}  # their text comes at the end
 COUNT = 100
 
