@@ -41,7 +41,7 @@ struct RecognizerOptions {
   // load, but each batch takes longer.
   int max_batch_streams = 16;
   // A batch starts when it is full or its oldest chunk has waited this long for others, in
-  // milliseconds, 0 to kMaxBatchWaitMs.
+  // milliseconds, 0 to kMaxBatchWaitMs. The end of an utterance or of the audio does not wait.
   double max_batch_wait_ms = 10;
   // Undecoded audio that a stream holds at most, in seconds, kMinBufferedS to kMaxBufferedS.
   // AcceptSamples takes nothing beyond it. A chunk must fit in; with kWholeUtterance, the whole
@@ -71,14 +71,18 @@ struct RecognizerStatus {
   double chunk_ms_p99 = 0;
 };
 
-// Thread-safe. A stream with a complete chunk joins a queue; its deadline is max_batch_wait_ms
-// later. Batches take the oldest deadlines first and one chunk per stream. A stream that has more
-// audio joins the end of the queue again, so a stream that sends faster than real time does not
-// slow the others down. Under overload all streams fall behind alike.
+// Thread-safe. A stream with a complete chunk joins a queue, where it waits for others for
+// max_batch_wait_ms at most. Batches take the oldest chunks first and one chunk per stream. A
+// stream that has more audio joins the end of the queue again, so a stream that sends faster than
+// real time does not slow the others down. Under overload all streams fall behind alike.
+//
+// The end of an utterance (FinalizeUtterance) or of the audio (Finish) waits for no other stream,
+// and goes before chunks that have not waited for 250 ms, unless more than a chunk waits before it.
 //
 // With streams of several accounts, the chunks of a batch are taken in turns of their accounts, by
 // computing time used: an account falls behind only when it asks for more than its share. Within an
-// account the oldest deadline comes first. A batch then takes about 100 ms at most.
+// account the oldest chunk comes first. A batch then takes about 100 ms at most. The ends of an
+// account come before chunks of others until it is 100 ms of computing time ahead of its share.
 //
 // A process may exit without destroying its Recognizer: exit() waits for the chunks that are being
 // computed, not for callbacks, and no further chunk is begun. The destructor of a static object

@@ -1,4 +1,4 @@
-// The queue of streams with a chunk to decode, and the decision when their next batch starts.
+// The queue of streams with a step to compute, and the decision when their next batch starts.
 #ifndef RUNNEL_RUNTIME_LIVE_BATCH_QUEUE_H_
 #define RUNNEL_RUNTIME_LIVE_BATCH_QUEUE_H_
 
@@ -7,9 +7,10 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
-#include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,41 +19,85 @@
 
 namespace runnel {
 
-// When a batch starts is decided by deadlines: that of an item is `max_wait` after its Push. The
-// items of a batch are taken in the turns of FairQueue: those of one account first in, first out,
-// so with one account in all the oldest deadline comes first. An item has a cost, and the sum of a
-// batch is bounded. Thread-safe.
+// Items are chunks and ends. A chunk waits up to `max_wait` for others to share its batch. An end
+// completes the text of an utterance, for which somebody waits: its batch starts at once, and has
+// ends only.
+//
+// Accounts take turns (FairQueue). The items of an account are taken by their deadlines. That of an
+// end is the time of its Push, that of a chunk is kChunkPatience later. A chunk thus waits for no
+// end that comes after its deadline. Its ends get an account ahead of its share by kHeadStartS at
+// most.
+//
+// An item has a cost, and the sum of a batch is bounded. Thread-safe.
 template <class Item>
 class BatchQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  static constexpr double kAnyCost = std::numeric_limits<double>::infinity();
+  enum class Kind { kChunk, kEnd };
 
-  // max_items: most items of a batch, at least 1.
-  BatchQueue(size_t max_items, Clock::duration max_wait)
-      : max_items_(max_items), max_wait_(max_wait) {}
+  static constexpr double kAnyCost = std::numeric_limits<double>::infinity();
+  static constexpr std::chrono::milliseconds kChunkPatience{250};
+  static constexpr double kHeadStartS = 0.1;  // of computing time
+
+  // Names an item that waits.
+  struct Ticket {
+    Kind kind = Kind::kChunk;
+    FairTicket place;
+    Clock::time_point start_by;
+  };
+
+  // max_items: most items of a batch, at least 1. `clock`: only tests have another one, and take
+  // batches that need not wait.
+  BatchQueue(size_t max_items, Clock::duration max_wait,
+             std::function<Clock::time_point()> clock = &Clock::now)
+      : max_items_(max_items), max_wait_(max_wait), clock_(std::move(clock)) {}
 
   // cost: the seconds that it is expected to take, above 0. After std::bad_alloc nothing is pushed.
-  void Push(Item item, const std::string& account = "", double cost = 1) {
+  Ticket Push(Item item, const std::string& account = "", double cost = 1,
+              Kind kind = Kind::kChunk) {
+    Ticket ticket;
+    ticket.kind = kind;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      const auto deadline =
-          deadlines_.emplace_hint(deadlines_.end(), next_, Clock::now() + max_wait_);
+      const Clock::time_point now = clock_();
+      const bool is_end = kind == Kind::kEnd;
+      ticket.start_by = is_end ? now : now + max_wait_;
+      const auto start = starts_.insert(ticket.start_by);
       try {
-        waiting_.Push(account, {std::move(item), cost, next_}, cost);
+        ticket.place = waiting_.Push(
+            account, {std::move(item), cost, ticket.start_by, kind}, cost,
+            is_end ? FairPlace{Rank(now), kHeadStartS} : FairPlace{Rank(now + kChunkPatience), 0});
       } catch (...) {
-        deadlines_.erase(deadline);
+        starts_.erase(start);
         throw;
       }
-      ++next_;
+    }
+    changed_.notify_one();
+    return ticket;
+  }
+
+  // The item is an end from now on. No effect when it is one already, or does not wait any more.
+  void Hurry(const std::string& account, Ticket* ticket) {
+    if (std::exchange(ticket->kind, Kind::kEnd) == Kind::kEnd) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const Clock::time_point now = clock_();
+      const int64_t rank = std::min(ticket->place.rank, Rank(now));
+      Waiting* const waiting = waiting_.Move(account, {rank, kHeadStartS}, &ticket->place);
+      if (waiting == nullptr) return;
+      auto start = starts_.extract(starts_.find(ticket->start_by));
+      ticket->start_by = waiting->start_by = start.value() = std::min(ticket->start_by, now);
+      starts_.insert(std::move(start));
+      waiting->kind = Kind::kEnd;
     }
     changed_.notify_one();
   }
 
-  // Waits until there are max_items or the oldest deadline has come, then takes at most max_items,
-  // and not more than one that exceeds the most cost. The result is empty only after Stop. After
-  // std::bad_alloc all items are still there.
+  // Waits until a batch is due: there is an end, or there are max_items, or the oldest chunk has
+  // waited for max_wait. Then takes at most max_items of one kind, and not more than one that
+  // exceeds the most cost. The result is empty only after Stop. After std::bad_alloc all items are
+  // still there.
   std::vector<Item> Take() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!stopped_ && !BatchIsDue()) {
@@ -60,22 +105,23 @@ class BatchQueue {
         changed_.wait(lock);
       } else {
         // A copy: another worker may take the item meanwhile.
-        const auto deadline = deadlines_.begin()->second;
-        changed_.wait_until(lock, deadline);
+        const auto start = *starts_.begin();
+        changed_.wait_until(lock, start);
       }
     }
     std::vector<Item> batch;
     if (stopped_) return batch;
     batch.reserve(std::min(max_items_, waiting_.size()));  // an exception loses no item
+    const Kind kind = waiting_.front().kind;
     double cost = 0;
-    while (!waiting_.empty() && batch.size() < max_items_ &&
+    while (!waiting_.empty() && batch.size() < max_items_ && waiting_.front().kind == kind &&
            (batch.empty() || cost + waiting_.front().cost <= most_cost_)) {
       Waiting next = waiting_.Pop();
       cost += next.cost;
-      deadlines_.erase(next.number);
+      starts_.erase(starts_.find(next.start_by));
       batch.push_back(std::move(next.item));
     }
-    // This thread no longer waits for the deadline of the items that are left; another must.
+    // This thread no longer waits for the start of the items that are left; another must.
     if (!waiting_.empty()) changed_.notify_one();
     return batch;
   }
@@ -99,7 +145,7 @@ class BatchQueue {
       const std::lock_guard<std::mutex> lock(mutex_);
       stopped_ = true;
       std::swap(dropped, waiting_);
-      deadlines_.clear();
+      starts_.clear();
     }
     changed_.notify_all();
   }
@@ -113,21 +159,23 @@ class BatchQueue {
   struct Waiting {
     Item item;
     double cost;
-    int64_t number;  // of its Push
+    Clock::time_point start_by;
+    Kind kind;
   };
 
+  static int64_t Rank(Clock::time_point deadline) { return deadline.time_since_epoch().count(); }
+
   bool BatchIsDue() const {
-    return waiting_.size() >= max_items_ ||
-           (!waiting_.empty() && deadlines_.begin()->second <= Clock::now());
+    return waiting_.size() >= max_items_ || (!waiting_.empty() && *starts_.begin() <= clock_());
   }
 
   const size_t max_items_;
   const Clock::duration max_wait_;
+  const std::function<Clock::time_point()> clock_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   FairQueue<Waiting> waiting_;
-  std::map<int64_t, Clock::time_point> deadlines_;  // by number, so the oldest is the first
-  int64_t next_ = 0;                                // number
+  std::multiset<Clock::time_point> starts_;  // start_by of those that wait
   double most_cost_ = kAnyCost;
   bool stopped_ = false;
 };

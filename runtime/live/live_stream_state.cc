@@ -55,12 +55,23 @@ size_t LiveStream::State::SamplesToPreview() const {
 }
 
 void LiveStream::State::QueueIfReady(LiveStream* live) {
+  if (phase == Phase::kQueued && EndsSoon()) return pool->queue().Hurry(account, &ticket);
   if (phase != Phase::kWaiting || audio.is_over()) return;
   if (!audio.IsDue(wanted) && !has_undelivered) return;
   queued_at = pool->now();
   expected_s = pool->rate().SecondsFor(NextStepSize());
-  pool->queue().Push(live->weak_from_this(), account, expected_s);
+  using Kind = StreamPool::Queue::Kind;
+  ticket = pool->queue().Push(live->weak_from_this(), account, expected_s,
+                              EndsSoon() ? Kind::kEnd : Kind::kChunk);
   phase = Phase::kQueued;
+}
+
+bool LiveStream::State::EndsSoon() const {
+  // The end of a whole utterance is a step of any size.
+  if (options.chunk_size == StreamOptions::kWholeUtterance) return false;
+  const std::optional<size_t> left = audio.SamplesToEnd();
+  const double chunk_samples = static_cast<double>(options.chunk_size) * samples_per_frame;
+  return left && static_cast<double>(*left) <= static_cast<double>(wanted) + chunk_samples;
 }
 
 double LiveStream::State::NextStepSize() const {

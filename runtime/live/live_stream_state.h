@@ -45,10 +45,13 @@ struct LiveStream::State {
   // The first encoder frame that no preview of the chunk to come has covered.
   int64_t NextPreview() const;
 
-  // Queues the stream up when it waits for samples and enough are there. `live` is the owner of
-  // this state. The caller holds `mutex`, as for the next three. After std::bad_alloc the stream
-  // still waits.
+  // Queues the stream up when it waits for samples and enough are there. One that is queued already
+  // hurries when an end has come near. `live` is the owner of this state. The caller holds `mutex`,
+  // as for the next four. After std::bad_alloc the stream still waits.
   void QueueIfReady(LiveStream* live);
+  // Whether an utterance or the audio ends within the next two steps: a chunk that is complete, and
+  // the rest before the end. An end after more audio than that is not live.
+  bool EndsSoon() const;
   // The StepSize of a chunk now, or of the whole utterance. A preview costs no more.
   double NextStepSize() const;
   // Whether NotifyRoom's callback is due. A stream that waits for samples always has room for some.
@@ -83,7 +86,8 @@ struct LiveStream::State {
   size_t wanted = 0;             // SamplesToPreview after the last chunk or preview
   bool has_undelivered = false;  // the decoder was made with utterances for the first update
   Clock::time_point queued_at;
-  double expected_s = 0;  // of computing time, when it was queued up
+  double expected_s = 0;             // of computing time, when it was queued up
+  StreamPool::Queue::Ticket ticket;  // while it is queued
   std::function<void()> on_room;
   std::optional<LiveUpdate> pending;  // for Poll
   std::shared_ptr<LiveStream> self;   // from Finish to the end, when the owner may be gone

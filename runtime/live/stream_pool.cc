@@ -10,10 +10,8 @@
 namespace runnel {
 namespace {
 
-using Queue = BatchQueue<std::weak_ptr<LiveStream>>;
-
-Queue::Clock::duration FromMilliseconds(double milliseconds) {
-  return std::chrono::duration_cast<Queue::Clock::duration>(
+StreamPool::Clock::duration FromMilliseconds(double milliseconds) {
+  return std::chrono::duration_cast<StreamPool::Clock::duration>(
       std::chrono::duration<double, std::milli>(milliseconds));
 }
 
@@ -23,7 +21,7 @@ StreamPool::StreamPool(const RecognizerOptions& options, std::function<Clock::ti
     : max_buffered_s_(options.max_buffered_s),
       clock_(std::move(clock)),
       queue_(static_cast<size_t>(options.max_batch_streams),
-             FromMilliseconds(options.max_batch_wait_ms)) {}
+             FromMilliseconds(options.max_batch_wait_ms), clock_) {}
 
 void StreamPool::Add(const std::shared_ptr<LiveStream>& stream, const std::string& account) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -24,8 +24,10 @@ struct RecognizerOptions;
 class StreamPool {
  public:
   using Clock = std::chrono::steady_clock;
+  using Queue = BatchQueue<std::weak_ptr<LiveStream>>;
 
-  // `options` are valid. `clock` is the time of latencies and costs; only tests have another one.
+  // `options` are valid. `clock` is the time of latencies, costs and deadlines; only tests have
+  // another one (BatchQueue).
   explicit StreamPool(const RecognizerOptions& options,
                       std::function<Clock::time_point()> clock = &Clock::now);
 
@@ -40,9 +42,9 @@ class StreamPool {
   // Cancels the streams that are left; Add throws from now on.
   void Close();
 
-  // The streams with a chunk to decode.
-  BatchQueue<std::weak_ptr<LiveStream>>& queue() { return queue_; }
-  const BatchQueue<std::weak_ptr<LiveStream>>& queue() const { return queue_; }
+  // The streams with a step to compute.
+  Queue& queue() { return queue_; }
+  const Queue& queue() const { return queue_; }
 
   // RecognizerOptions::max_buffered_s.
   double max_buffered_s() const { return max_buffered_s_; }
@@ -64,7 +66,7 @@ class StreamPool {
   const double max_buffered_s_;
   const std::function<Clock::time_point()> clock_;
   ComputeRate rate_;
-  BatchQueue<std::weak_ptr<LiveStream>> queue_;
+  Queue queue_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::unordered_map<const LiveStream*, Member> streams_;

@@ -70,8 +70,7 @@ WaitingAudio::Next WaitingAudio::Take(size_t to_chunk, size_t to_preview) {
   }
   const int64_t begin = num_samples_ - static_cast<int64_t>(samples_.size());
   const bool finalizes = is_finalizing();
-  const size_t present =
-      finalizes ? static_cast<size_t>(finalizations_.front().end - begin) : samples_.size();
+  const size_t present = SamplesToEnd().value_or(samples_.size());
   if (finalizes && present == 0) {
     next.step = Step::kFinalize;
     next.arrival = finalizations_.front().time;
@@ -101,6 +100,15 @@ WaitingAudio::Next WaitingAudio::Take(size_t to_chunk, size_t to_preview) {
 bool WaitingAudio::IsDue(size_t wanted) const {
   return life_ == Life::kOpen &&
          (samples_.size() >= wanted || is_finished_ || is_finalizing() || overflows_ || IsFull());
+}
+
+std::optional<size_t> WaitingAudio::SamplesToEnd() const {
+  if (life_ != Life::kOpen) return std::nullopt;
+  if (is_finalizing()) {
+    return samples_.size() - static_cast<size_t>(num_samples_ - finalizations_.front().end);
+  }
+  if (is_finished_) return samples_.size();
+  return std::nullopt;
 }
 
 void WaitingAudio::Fail() {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace runnel {
@@ -166,6 +167,9 @@ class WaitingAudio {
   size_t size() const { return samples_.size(); }
   size_t capacity() const { return capacity_; }
   size_t num_finalizations() const { return finalizations_.size(); }
+  // The samples that wait before the next point where an utterance ends, or before the end of the
+  // audio. None while the audio goes on.
+  std::optional<size_t> SamplesToEnd() const;
   // Accepted since the start of the stream.
   int64_t num_samples() const { return num_samples_; }
   // The samples that Accept takes now.

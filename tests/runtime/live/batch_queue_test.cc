@@ -2,19 +2,42 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <mutex>
+#include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "tests/support/random_steps.h"
 
 namespace runnel {
 namespace {
 
 using Batch = std::vector<int>;
 
+using Queue = BatchQueue<int>;
+using Kind = Queue::Kind;
+
 // Longer than any test runs: a batch that waits for it never comes.
 constexpr std::chrono::hours kForever(10);
+
+// The time of a queue, which only a test moves.
+class FakeClock {
+ public:
+  std::function<Queue::Clock::time_point()> function() {
+    return [this] { return now_; };
+  }
+  void Advance(Queue::Clock::duration duration) { now_ += duration; }
+
+ private:
+  Queue::Clock::time_point now_{};
+};
 
 TEST(BatchQueueTest, AFullBatchDoesNotWait) {
   BatchQueue<int> queue(3, kForever);
@@ -75,6 +98,132 @@ TEST(BatchQueueTest, TheOldestDeadlineStartsABatch) {
   queue.Push(1, "a", 1);
   queue.Push(2, "b", 1);
   EXPECT_EQ(queue.Take(), (Batch{1, 2}));
+}
+
+TEST(BatchQueueTest, AnEndWaitsForNothing) {
+  Queue queue(16, kForever);
+  queue.Push(1);
+  queue.Push(2, "other");
+  queue.Push(3, "", 1, Kind::kEnd);
+  queue.Push(4, "other", 1, Kind::kEnd);
+  EXPECT_EQ(queue.Take(), (Batch{3, 4}));
+  EXPECT_EQ(queue.size(), 2U);
+  queue.Push(5, "other", 1, Kind::kEnd);
+  EXPECT_EQ(queue.Take(), Batch{5});
+}
+
+TEST(BatchQueueTest, AChunkThatHurriesIsAnEnd) {
+  Queue queue(16, kForever);
+  queue.Push(1);
+  Queue::Ticket ticket = queue.Push(2);
+  Queue::Ticket taken = ticket;
+  queue.Hurry("", &ticket);
+  queue.Hurry("", &ticket);
+  EXPECT_EQ(queue.Take(), Batch{2});
+  queue.Hurry("", &taken);  // no effect
+  EXPECT_EQ(queue.size(), 1U);
+}
+
+TEST(BatchQueueTest, AnEndWakesAWorkerThatWaitsForAFullBatch) {
+  Queue queue(16, kForever);
+  queue.Push(1);
+  Batch taken;
+  std::thread worker([&] { taken = queue.Take(); });
+  queue.Push(2, "", 1, Kind::kEnd);
+  worker.join();
+  EXPECT_EQ(taken, Batch{2});
+}
+
+TEST(BatchQueueTest, AChunkWaitsForNoEndThatComesAfterItsDeadline) {
+  FakeClock clock;
+  Queue queue(16, kForever, clock.function());
+  queue.Push(1);
+  clock.Advance(Queue::kChunkPatience);
+  queue.Push(2);
+  Queue::Ticket late = queue.Push(3);
+  queue.Push(4, "", 1, Kind::kEnd);
+  clock.Advance(std::chrono::milliseconds(1));
+  queue.Push(5, "", 1, Kind::kEnd);
+  EXPECT_EQ(queue.Take(), Batch{1});
+  clock.Advance(std::chrono::milliseconds(1));
+  queue.Hurry("", &late);
+  EXPECT_EQ(queue.Take(), (Batch{4, 5, 3}));
+}
+
+// Its ends come first, until it is ahead of its share.
+TEST(BatchQueueTest, AnAccountThatEndsMuchGetsLittleMoreThanItsShare) {
+  FakeClock clock;
+  Queue queue(1, kForever, clock.function());
+  constexpr double kCost = 0.01;
+  for (int i = 0; i < 1000; ++i) queue.Push(0, "chunks", kCost);
+  for (int i = 0; i < 1000; ++i) queue.Push(1, "ends", kCost, Kind::kEnd);
+  int num_ends = 0;
+  for (int taken = 1; taken <= 1000; ++taken) {
+    num_ends += queue.Take().front();
+    ASSERT_LE(kCost * (2 * num_ends - taken), Queue::kHeadStartS + 2 * kCost);
+  }
+  EXPECT_GE(num_ends, 500);
+}
+
+// One account against the definition: all of one kind that come before those of the other, by their
+// deadlines, then by the order of their calls.
+TEST(BatchQueueTest, BatchesAreThoseOfTheDeadlines) {
+  std::mt19937_64 random(testing::RandomSeed(3));
+  constexpr size_t kMost = 5;
+  constexpr std::chrono::milliseconds kWait(10);
+  FakeClock clock;
+  const auto now = clock.function();
+  Queue queue(kMost, kWait, now);
+  struct Waiting {
+    int item;
+    Kind kind;
+    Queue::Clock::time_point deadline;
+    Queue::Clock::time_point start_by;
+    Queue::Ticket ticket;
+  };
+  std::vector<Waiting> waiting;
+  for (int64_t step = 0; step < testing::RandomSteps(20000); ++step) {
+    const auto hurried =
+        waiting.empty() ? waiting.end() : waiting.begin() + random() % waiting.size();
+    switch (random() % 5) {
+      case 0:
+      case 1: {
+        const Kind kind = random() % 3 == 0 ? Kind::kEnd : Kind::kChunk;
+        const bool is_end = kind == Kind::kEnd;
+        const auto item = static_cast<int>(step);
+        waiting.push_back({item, kind, is_end ? now() : now() + Queue::kChunkPatience,
+                           is_end ? now() : now() + kWait, queue.Push(item, "", 1, kind)});
+        break;
+      }
+      case 2:
+        if (hurried == waiting.end()) break;
+        queue.Hurry("", &hurried->ticket);
+        if (std::exchange(hurried->kind, Kind::kEnd) == Kind::kEnd) break;
+        hurried->deadline = std::min(hurried->deadline, now());
+        hurried->start_by = std::min(hurried->start_by, now());
+        break;
+      case 3:
+        clock.Advance(std::chrono::milliseconds(random() % 12));
+        break;
+      default: {
+        const bool is_due = waiting.size() >= kMost ||
+                            std::any_of(waiting.begin(), waiting.end(),
+                                        [&](const Waiting& one) { return one.start_by <= now(); });
+        if (!is_due) break;
+        std::sort(waiting.begin(), waiting.end(), [](const Waiting& a, const Waiting& b) {
+          return a.deadline != b.deadline ? a.deadline < b.deadline : a.item < b.item;
+        });
+        const Kind kind = waiting.front().kind;
+        Batch expected;
+        while (!waiting.empty() && waiting.front().kind == kind && expected.size() < kMost) {
+          expected.push_back(waiting.front().item);
+          waiting.erase(waiting.begin());
+        }
+        ASSERT_EQ(queue.Take(), expected);
+      }
+    }
+    ASSERT_EQ(queue.size(), waiting.size());
+  }
 }
 
 TEST(BatchQueueTest, ABatchWaitsUntilItIsFull) {

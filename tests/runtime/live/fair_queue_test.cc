@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace runnel {
 namespace {
@@ -64,41 +68,98 @@ TEST(FairQueue, AClientThatComesLateGetsNoMoreThanItsShare) {
   EXPECT_NEAR(turns["late"], 50, 1);
 }
 
-// Nothing is lost, and each client's items stay in order, whatever is done in between.
+TEST(FairQueue, TheLowestRankOfAClientComesFirst) {
+  FairQueue<int> queue;
+  queue.Push("a", 1, 1, {5, 0});
+  queue.Push("a", 2, 1, {3, 0});
+  queue.Push("a", 3, 1, {3, 0});
+  queue.Push("a", 4, 1, {-1, 0});
+  for (const int item : {4, 2, 3, 1}) EXPECT_EQ(queue.Pop(), item);
+}
+
+TEST(FairQueue, AMovedItemIsWhereItWouldHaveBeenPushed) {
+  FairQueue<int> queue;
+  queue.Push("a", 1, 1, {1, 0});
+  FairTicket ticket = queue.Push("a", 2, 1, {2, 0});
+  queue.Push("b", 3, 1);
+  ASSERT_NE(queue.Move("a", {0, 10}, &ticket), nullptr);
+  EXPECT_EQ(queue.front(), 2);
+  ASSERT_NE(queue.Move("a", {2, 0}, &ticket), nullptr);
+  EXPECT_EQ(queue.Pop(), 1);
+  EXPECT_EQ(queue.Pop(), 3);
+  EXPECT_EQ(queue.Pop(), 2);
+  EXPECT_EQ(queue.Move("a", {0, 10}, &ticket), nullptr);
+  EXPECT_EQ(queue.Move("nobody", {0, 10}, &ticket), nullptr);
+}
+
+// However many items with a head start a client has.
+TEST(FairQueue, AHeadStartGetsAClientAheadByNoMore) {
+  constexpr double kHeadStart = 20;
+  FairQueue<int> queue;
+  for (int i = 0; i < 1000; ++i) queue.Push("plain", i, 1);
+  for (int i = 0; i < 1000; ++i) queue.Push("first", i, 2, {0, kHeadStart});
+  std::map<std::string, double> used;
+  for (int i = 0; i < 600; ++i) {
+    std::string client;
+    queue.Pop(&client);
+    used[client] += client == "first" ? 2 : 1;
+    ASSERT_LE(used["first"], used["plain"] + kHeadStart + 2);
+    EXPECT_TRUE(client == "first" || i >= 10);
+  }
+  EXPECT_NEAR(used["first"], used["plain"] + kHeadStart, 2);
+}
+
+// Nothing is lost, and each client's items come in order, whatever is done in between.
 TEST(FairQueue, RandomWalk) {
   const unsigned seed = 20261125;
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   FairQueue<int> queue;
-  std::map<std::string, int> pushed;
-  std::map<std::string, int> popped;
+  std::map<std::string, std::map<FairTicket, int>> waiting;
+  int num_pushed = 0;
   size_t size = 0;
+  const auto place = [&random]() -> FairPlace {
+    return {static_cast<int64_t>(random() % 4), static_cast<double>(random() % 3) * 20};
+  };
+  const auto pop = [&] {
+    std::string client;
+    const int front = queue.front();
+    const int item = queue.Pop(&client);
+    std::map<FairTicket, int>& items = waiting.at(client);
+    ASSERT_EQ(item, front);
+    ASSERT_EQ(item, items.begin()->second);
+    items.erase(items.begin());
+    --size;
+  };
   for (int step = 0; step < 200000; ++step) {
     const std::string name = std::to_string(random() % 300);
-    switch (random() % 5) {
+    std::map<FairTicket, int>& items = waiting[name];
+    switch (random() % 6) {
       case 0:
       case 1:
-        queue.Push(name, pushed[name]++, 0.001 + random() % 100);
+        items[queue.Push(name, num_pushed, 0.001 + random() % 100, place())] = num_pushed;
+        ++num_pushed;
         ++size;
         break;
       case 2:
         queue.Charge(name, static_cast<double>(random() % 100) - 50);
         break;
+      case 3: {
+        if (items.empty()) break;
+        auto moved = items.extract(std::next(items.begin(), random() % items.size()));
+        const int* item = queue.Move(name, place(), &moved.key());
+        ASSERT_NE(item, nullptr);
+        ASSERT_EQ(*item, moved.mapped());
+        items.insert(std::move(moved));
+        break;
+      }
       default:
-        if (queue.empty()) break;
-        std::string client;
-        const int item = queue.Pop(&client);
-        ASSERT_EQ(item, popped[client]++);
-        --size;
+        if (!queue.empty()) pop();
     }
     ASSERT_EQ(queue.size(), size);
   }
-  while (!queue.empty()) {
-    std::string client;
-    const int item = queue.Pop(&client);
-    ASSERT_EQ(item, popped[client]++);
-  }
-  for (const auto& [client, count] : pushed) EXPECT_EQ(popped[client], count);
+  while (!queue.empty()) pop();
+  for (const auto& [client, items] : waiting) EXPECT_TRUE(items.empty()) << client;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,13 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/live/batch_workers.h"
-#include "runtime/live/exit_gate.h"
-#include "runtime/live/live_stream_state.h"
 #include "runtime/live/step_cost.h"
-#include "runtime/live/stream_pool.h"
 #include "runtime/recognizer.h"
 #include "tests/support/live_client.h"
+#include "tests/support/manual_worker.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
 
@@ -27,20 +23,13 @@ namespace runnel {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::ManualWorker;
 using testing::NoiseOfChangingLevel;
 using testing::Options;
-using testing::Tiny;
 
-// A worker, and streams whose audio never ends.
+// Streams whose audio never ends.
 class Shares {
  public:
-  Shares()
-      : options_(WithoutWaiting()),
-        pool_(std::make_shared<StreamPool>(options_, [this] { return now_; })),
-        workers_(std::make_shared<BatchWorkers>(pool_, options_)),
-        pass_(&ExitGate::OfProcess(), &is_over_) {}
-  ~Shares() { pool_->Close(); }
-
   struct Used {
     milliseconds time{0};
     milliseconds longest_wait{0};  // of a chunk, from one update of its stream to the next
@@ -49,28 +38,34 @@ class Shares {
 
   // Each of its steps takes `cost`.
   void Open(const std::string& account, const StreamOptions& options, milliseconds cost) {
-    const auto last = std::make_shared<StreamPool::Clock::time_point>(now_);
-    streams_.push_back(MakeLiveStream(
-        pool_, Stream(Tiny(), options),
-        [this, account, cost, last](LiveStream&, const LiveUpdate&) {
-          now_ += cost;
-          Used& used = used_[account];
-          used.time += cost;
-          ++used.num_updates;
-          used.longest_wait =
-              std::max(used.longest_wait, std::chrono::duration_cast<milliseconds>(now_ - *last));
-          *last = now_;
-          order_.push_back(account);
-        },
-        account));
+    const auto last = std::make_shared<ManualWorker::Clock::time_point>(worker_.now());
+    streams_.emplace_back(
+        account, worker_.Open(
+                     options,
+                     [this, account, cost, last](LiveStream&, const LiveUpdate&) {
+                       worker_.Advance(cost);
+                       Used& used = used_[account];
+                       used.time += cost;
+                       ++used.num_updates;
+                       used.longest_wait = std::max(
+                           used.longest_wait,
+                           std::chrono::duration_cast<milliseconds>(worker_.now() - *last));
+                       *last = worker_.now();
+                       order_.push_back(account);
+                     },
+                     account));
   }
 
-  void Run(milliseconds duration) {
-    const auto end = now_ + duration;
-    while (now_ < end) {
-      for (const auto& stream : streams_) stream->AcceptSamples(samples_.data(), samples_.size());
+  // `flushes`: an account whose streams end an utterance with each packet.
+  void Run(milliseconds duration, const std::string& flushes = "nobody") {
+    const auto end = worker_.now() + duration;
+    while (worker_.now() < end) {
+      for (const auto& [account, stream] : streams_) {
+        stream->AcceptSamples(samples_.data(), samples_.size());
+        if (account == flushes) stream->FinalizeUtterance();
+      }
       const size_t num_before = order_.size();
-      ASSERT_TRUE(workers_->TakeBatch(&pass_));
+      ASSERT_TRUE(worker_.TakeBatch());
       most_in_batch_ = std::max(most_in_batch_, order_.size() - num_before);
     }
   }
@@ -86,14 +81,9 @@ class Shares {
     return options;
   }
 
-  StreamPool::Clock::time_point now_{};
-  const RecognizerOptions options_;
-  const std::shared_ptr<StreamPool> pool_;
-  const std::shared_ptr<BatchWorkers> workers_;
-  const std::atomic<bool> is_over_{false};
-  ExitGate::Pass pass_;
+  ManualWorker worker_{WithoutWaiting()};
   const std::vector<float> samples_ = NoiseOfChangingLevel(16000, 1);
-  std::vector<std::shared_ptr<LiveStream>> streams_;
+  std::vector<std::pair<std::string, std::shared_ptr<LiveStream>>> streams_;  // with their accounts
 };
 
 TEST(SharesTest, AccountsGetEqualTimesHoweverManyStreamsTheyHave) {
@@ -120,6 +110,18 @@ TEST(SharesTest, AChunkNeverWaitsForManyCostlyOnes) {
   shares.Run(milliseconds(20000));
   EXPECT_LT(shares.used_["honest"].longest_wait.count(), 250);
   EXPECT_GT(shares.used_["costly"].time.count(), 10000);
+}
+
+// Its ends come before the chunks of others, and cost it its share.
+TEST(SharesTest, AChunkNeverWaitsForManyEnds) {
+  Shares shares;
+  for (int i = 0; i < 50; ++i) shares.Open("flushing", Options(4, 8), milliseconds(10));
+  for (int i = 0; i < 3; ++i) shares.Open("honest", Options(4, 8), milliseconds(4));
+  shares.Run(milliseconds(1000), "flushing");  // learns what steps cost
+  shares.used_.clear();
+  shares.Run(milliseconds(20000), "flushing");
+  EXPECT_LT(shares.used_["honest"].longest_wait.count(), 400);
+  EXPECT_GT(shares.used_["flushing"].time.count(), 10000);
 }
 
 // As a recognizer has always done: all streams take turns.

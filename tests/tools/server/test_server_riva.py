@@ -107,7 +107,7 @@ def test_interim_results(client, riva, alternatives):
         texts.append("".join(parts.values()))
         assert response.results[0].audio_processed > audio
         audio = response.results[0].audio_processed
-    assert len(texts) > 2 and TEXTS[LONGEST].startswith(stable)
+    assert texts and TEXTS[LONGEST].startswith(stable)
     (result,) = responses[-1].results
     assert result.is_final and result.stability == 0 and result.channel_tag == 1
     assert result.audio_processed == pytest.approx(len(samples) / rate, abs=0.1)
