@@ -18,8 +18,10 @@
 
 #include "platform/process.h"
 #include "tools/cli/command_line.h"
+#include "tools/cli/decimal.h"
 #include "tools/cli/tool_main.h"
 #include "tools/client/client_flags.h"
+#include "tools/client/client_protocol.h"
 #include "tools/client/connection.h"
 #include "tools/client/event_loop.h"
 #include "tools/client/load_run.h"
@@ -29,6 +31,9 @@
 DEFINE_int64(streams, 250, "Streams at the same time.");
 DEFINE_int64(rounds, 1, "Recordings that each stream sends, one after another.");
 DEFINE_double(duration_s, 0, "Instead of --rounds: seconds during which new recordings start.");
+DEFINE_double(turn_s, 0,
+              "Mean seconds of audio after which a stream asks for the final text of its speech, "
+              "again and again; 0: only at its end. With --protocol=runnel, deepgram and openai.");
 DEFINE_double(ramp_s, 5, "Seconds over which the streams start, evenly spaced.");
 DEFINE_string(expected, "",
               "File of 'id text' lines, as decode_wav writes them: every final text is compared.");
@@ -51,8 +56,13 @@ behind or ended with an unexpected text, and gives quantiles of these latencies:
 
   first partial  from the first packet sent to the first partial received
   chunk          from the packet with the last sample that a partial needs to the partial received
+  end of speech  with --turn_s: from the message that asks for the final text of a turn (flush,
+                 Finalize or commit) to that text received
   final          from the end of the audio to the final result received
   by the server  the same latency measured by the server, from audio received to result sent
+
+With --turn_s, turns are half as long to one and a half times as long, as conversations have them.
+The stream goes on after each. Turns cut the recordings, so --expected does not go with them.
 
 If the rate of a recording differs from the model's, a partial needs about 50 ms more audio than
 --look_ahead_ms, and "chunk" may be one packet too long; "chunk, by the server" is exact.
@@ -65,10 +75,12 @@ the run was interrupted; 2 wrong flags.
 Examples:
   load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=250 --duration_s=600
   load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --expected=texts --rounds=3 --json
+  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --turn_s=5 --protocol=deepgram
 )";
 
 constexpr int64_t kMaxStreams = 60000;  // an address has no more ports
 constexpr double kStatusS = 1;
+constexpr double kLeastTurnS = 0.5;  // half a turn has audio enough for a commit
 
 void CheckFlags() {
   RequireRange("streams", FLAGS_streams, 1, kMaxStreams);
@@ -78,6 +90,21 @@ void CheckFlags() {
   RequireAtLeast("--behind_s", FLAGS_behind_s, 0, "s");
   if (FLAGS_duration_s > 0 && IsFlagGiven("rounds")) {
     throw std::invalid_argument("--rounds and --duration_s are both given, expected one of them");
+  }
+}
+
+// Turns need answers that can be told apart, and a stream that is not repeated.
+void CheckTurns(const SessionOptions& session) {
+  if (FLAGS_turn_s == 0) return;
+  RequireAtLeast("--turn_s", FLAGS_turn_s, kLeastTurnS, "s");
+  if (MakeClientProtocol(session.protocol)->EndOfSpeechMessage().empty()) {
+    throw std::invalid_argument("--turn_s needs --protocol=runnel, deepgram or openai, got " +
+                                session.protocol);
+  }
+  if (!FLAGS_expected.empty() || session.resumes) {
+    throw std::invalid_argument(std::string("--turn_s and --") +
+                                (session.resumes ? "resume" : "expected") +
+                                " are both given, expected one of them");
   }
 }
 
@@ -175,7 +202,9 @@ class Load {
 
 int Run(Console* console) {
   CheckFlags();
-  const SessionOptions session = SessionOptionsFromFlags();
+  SessionOptions session = SessionOptionsFromFlags();
+  CheckTurns(session);
+  session.turn_s = FLAGS_turn_s;
   const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
   const std::vector<LoadRecording> recordings = ReadRecordings(session, console);
   RaiseDescriptorLimit();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,7 @@ Examples:
   stream_client --server=wss://asr.example.org/ --bearer_token_file=token --wav=a.wav
   stream_client --server=ws://a:8080/,ws://b:8080/ --resume --wav=long.flac
   stream_client --server=ws://127.0.0.1:8080/ --options='{"head":"ctc"}' --wav=a.wav
-  stream_client --server=ws://127.0.0.1:8080/ --protocol=wenet --wav=a.wav
+  stream_client --server=ws://127.0.0.1:8080/ --protocol=deepgram --wav=a.wav
   stream_client --server=ws://127.0.0.1:8080/ --encoding=opus --wav=a.wav
   arecord -q -f S16_LE -r 16000 | stream_client --server=ws://127.0.0.1:8080/ --wav=- --partial
 )";
@@ -156,6 +157,10 @@ bool Transcribe(const SessionOptions& options, const ConnectorOptions& connector
 int Run(Console* console) {
   SessionOptions options = SessionOptionsFromFlags();
   options.start.endpointing = FLAGS_endpointing;
+  if (FLAGS_endpointing && options.protocol == "openai") {
+    throw std::invalid_argument(
+        "--endpointing needs another protocol than openai, in which the client ends utterances");
+  }
   const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
   SampleRateFromFlags();
   const std::vector<Recording> recordings = RecordingsFromFlags();

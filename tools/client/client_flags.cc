@@ -22,7 +22,8 @@ DEFINE_string(
     "ws://host:port/ or wss://host:port/. Several are separated by commas: --resume goes on "
     "to the next when a connection is lost.");
 DEFINE_string(protocol, "runnel",
-              "runnel (docs/protocol.md), wenet, or sherpa (sherpa-onnx's online server).");
+              "runnel, deepgram, openai (Realtime), wenet, or sherpa (sherpa-onnx's online "
+              "server), as in docs/protocol.md.");
 DEFINE_string(wav, "", "Audio files, separated by commas.");
 DEFINE_string(
     wav_scp, "",
@@ -30,8 +31,7 @@ DEFINE_string(
 DEFINE_int32(
     sample_rate, -1,
     "Rate in Hz at which the audio is sent. 0: each recording's own, or the next one that Opus "
-    "has; -1: 0 with --protocol=runnel, otherwise 16000, because the other protocols do not "
-    "announce a rate.");
+    "has; -1: 0, but 16000 with --protocol=wenet or sherpa, which announce no rate.");
 DEFINE_string(
     encoding, "",
     "pcm16, float32, mulaw, alaw or opus. Empty: float32 with --protocol=sherpa, otherwise "
@@ -199,7 +199,7 @@ int SampleRateFromFlags() {
                                 ", expected " + kOpusRatesText + " with --encoding=opus");
   }
   if (FLAGS_sample_rate >= 0) return FLAGS_sample_rate;
-  return FLAGS_protocol == "runnel" ? 0 : kUsualSampleRateHz;
+  return MakeClientProtocol(FLAGS_protocol)->announces_rate() ? 0 : kUsualSampleRateHz;
 }
 
 }  // namespace runnel::client

@@ -5,37 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tools/client/protocol_messages.h"
+#include "tools/client/service_protocols.h"
+
 namespace runnel::client {
 namespace {
 
 using Json = nlohmann::json;
 using Kind = ServerMessage::Kind;
-
-// Bytes of an invalid message that an error shows.
-constexpr size_t kShownSize = 80;
-
-[[noreturn]] void FailToRead(std::string_view message, const std::string& reason) {
-  std::string shown(message.substr(0, kShownSize));
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  throw std::runtime_error("the server's message '" + shown + "' " + reason);
-}
-
-Json ParseObject(std::string_view message) {
-  Json object = Json::parse(message, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) FailToRead(message, "is no JSON object");
-  return object;
-}
-
-// Calls `read`; the error names the message when a field is missing or has a wrong type.
-template <typename Read>
-ServerMessage ReadFields(std::string_view message, const Read& read) {
-  try {
-    return read(ParseObject(message));
-  } catch (const Json::exception&) {
-    FailToRead(message, "lacks a field, or has one of another type");
-  }
-}
 
 // Bytes of the first `num_characters` Unicode characters.
 size_t SizeOfCharacters(const std::string& text, size_t num_characters) {
@@ -45,13 +22,6 @@ size_t SizeOfCharacters(const std::string& text, size_t num_characters) {
     if (num_characters-- == 0) break;
   }
   return size;
-}
-
-// Appends to `text`, after a space unless it is empty.
-void AppendSegment(const std::string& segment, std::string* text) {
-  if (segment.empty()) return;
-  if (!text->empty()) *text += ' ';
-  *text += segment;
 }
 
 class RunnelProtocol : public ClientProtocol {
@@ -74,7 +44,9 @@ class RunnelProtocol : public ClientProtocol {
     return start.dump();
   }
 
-  std::string FinishMessage() const override { return R"({"type":"finish"})"; }
+  bool announces_rate() const override { return true; }
+  std::string EndOfSpeechMessage() override { return R"({"type":"flush"})"; }
+  std::string FinishMessage() override { return R"({"type":"finish"})"; }
   bool AnswersStart() const override { return true; }
 
   ServerMessage Read(std::string_view message) override {
@@ -94,7 +66,10 @@ class RunnelProtocol : public ClientProtocol {
     } else if (type == "utterance") {
       if (object.at("index") < num_utterances_) return read;  // of a stream that began anew
       read.kind = Kind::kUtterance;
+      read.answers_end_of_speech = object.value("end", "") == "flush";
       EndUtterance(object, &read);
+    } else if (type == "flushed") {
+      read.answers_end_of_speech = true;
     } else if (type == "partial") {
       if (object.value("utterance", int64_t{0}) < num_utterances_) return read;
       read.kind = Kind::kPartial;
@@ -140,7 +115,7 @@ class WenetProtocol : public ClientProtocol {
     return Json{{"signal", "start"}, {"nbest", 1}, {"continuous_decoding", options.endpointing}}
         .dump();
   }
-  std::string FinishMessage() const override { return R"({"signal":"end"})"; }
+  std::string FinishMessage() override { return R"({"signal":"end"})"; }
   bool AnswersStart() const override { return true; }
 
   ServerMessage Read(std::string_view message) override {
@@ -191,7 +166,7 @@ class SherpaProtocol : public ClientProtocol {
   }
   int64_t num_utterances() const override { return 0; }
   std::string StartMessage(const StartOptions& /*options*/) const override { return ""; }
-  std::string FinishMessage() const override { return "Done"; }
+  std::string FinishMessage() override { return "Done"; }
   bool AnswersStart() const override { return false; }
 
   ServerMessage Read(std::string_view message) override {
@@ -234,9 +209,12 @@ class SherpaProtocol : public ClientProtocol {
 
 std::unique_ptr<ClientProtocol> MakeClientProtocol(const std::string& name) {
   if (name == "runnel") return std::make_unique<RunnelProtocol>();
+  if (name == "deepgram") return MakeDeepgramProtocol();
+  if (name == "openai") return MakeOpenAiProtocol();
   if (name == "wenet") return std::make_unique<WenetProtocol>();
   if (name == "sherpa") return std::make_unique<SherpaProtocol>();
-  throw std::invalid_argument("--protocol is '" + name + "', expected runnel, wenet or sherpa");
+  throw std::invalid_argument("--protocol is '" + name +
+                              "', expected runnel, deepgram, openai, wenet or sherpa");
 }
 
 std::string ResumeMessage(const std::string& token, SampleEncoding encoding,

@@ -46,6 +46,11 @@ class LoadRun::Slot : public SessionListener {
     latest_ms_ = std::max(latest_ms_, timing.since_last_sample);
   }
 
+  void OnTurn(double milliseconds) override {
+    run_->statistics_->end_of_speech.Add(milliseconds);
+    latest_ms_ = std::max(latest_ms_, milliseconds);
+  }
+
   void OnEnd(const SessionResult& result) override {
     LoadStatistics& statistics = *run_->statistics_;
     statistics.num_resumes += result.num_resumes;

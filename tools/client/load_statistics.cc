@@ -22,10 +22,11 @@ struct NamedLatency {
   const LatencyRecord* record;
 };
 
-std::array<NamedLatency, 5> Latencies(const LoadStatistics& statistics) {
+std::array<NamedLatency, 6> Latencies(const LoadStatistics& statistics) {
   return {{{"first partial", "first_partial", &statistics.first_partial},
            {"chunk", "chunk", &statistics.chunk},
            {"chunk, by the server", "server_chunk", &statistics.server_chunk},
+           {"end of speech", "end_of_speech", &statistics.end_of_speech},
            {"final", "final", &statistics.final_result},
            {"final, by the server", "server_final", &statistics.server_final}}};
 }

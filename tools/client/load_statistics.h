@@ -47,6 +47,7 @@ struct LoadStatistics {
   LatencyRecord first_partial;  // from the first packet sent to the first partial
   LatencyRecord chunk;          // PartialTiming::since_last_sample
   LatencyRecord server_chunk;   // PartialTiming::server_latency
+  LatencyRecord end_of_speech;  // SessionListener::OnTurn
   LatencyRecord final_result;   // SessionResult::final_ms
   LatencyRecord server_final;   // SessionResult::server_final_ms
 

@@ -19,6 +19,18 @@ double MillisecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - begin).count();
 }
 
+// Puts `added`, a path with or without a query, behind the path of the target.
+std::string JoinTargets(const std::string& target, const std::string& added) {
+  if (added.empty()) return target;
+  const size_t path_end = std::min(target.find('?'), target.size());
+  std::string joined = target.substr(0, path_end);
+  if (joined.back() != '/') joined += '/';
+  joined += added;
+  if (path_end == target.size()) return joined;
+  joined += added.find('?') == std::string::npos ? '?' : '&';
+  return joined + target.substr(path_end + 1);
+}
+
 // Errors of the server that may not occur again at a retry.
 bool MayBeRetried(const std::string& code) {
   return code == "full" || code == "address_full" || code == "draining" || code == "internal" ||
@@ -63,7 +75,17 @@ void Session::Connect() {
   protocol_->OnConnect();
   is_sending_audio_ = is_packet_under_way_ = is_finished_ = false;
   sent_.clear();
-  connection_ = connector_->Connect(options_.servers[server_], this);
+  turn_ends_.clear();
+  ServerUrl url = options_.servers[server_];
+  url.target = JoinTargets(url.target, protocol_->Target(StartOptionsOfTrack()));
+  connection_ = connector_->Connect(url, this);
+}
+
+StartOptions Session::StartOptionsOfTrack() const {
+  StartOptions start = options_.start;
+  start.sample_rate_hz = track_->sample_rate_hz();
+  start.wants_snapshots = options_.resumes;
+  return start;
 }
 
 void Session::OnOpen() {
@@ -71,10 +93,7 @@ void Session::OnOpen() {
     connection_->SendText(
         ResumeMessage(token_, options_.start.encoding, protocol_->num_utterances()));
   } else {
-    StartOptions start = options_.start;
-    start.sample_rate_hz = track_->sample_rate_hz();
-    start.wants_snapshots = options_.resumes;
-    const std::string message = protocol_->StartMessage(start);
+    const std::string message = protocol_->StartMessage(StartOptionsOfTrack());
     if (!message.empty()) connection_->SendText(message);
   }
   if (!protocol_->AnswersStart()) return BeginAudio(0);
@@ -90,7 +109,21 @@ void Session::BeginAudio(int64_t first_sample) {
     has_begun_ = true;
     begin_time_ = Clock::now();
   }
+  BeginTurn();
   SendDue();
+}
+
+void Session::BeginTurn() {
+  if (options_.turn_s == 0) return;
+  const double turn_s = options_.turn_s * std::uniform_real_distribution<double>(0.5, 1.5)(random_);
+  turn_end_ = next_sample_ + std::llround(turn_s * track_->sample_rate_hz());
+}
+
+// After a whole message, because an Opus packet cannot be cut.
+void Session::EndTurn(Clock::time_point now) {
+  turn_ends_.push_back(now);
+  connection_->SendText(protocol_->EndOfSpeechMessage());
+  BeginTurn();
 }
 
 // A packet is due when its last sample has been spoken, as with a microphone.
@@ -135,7 +168,14 @@ void Session::SendPacket(AudioPacket packet, Clock::time_point now) {
   }
   sent_.push_back({next_sample_, now});
   is_packet_under_way_ = true;
-  connection_->SendBinary(std::move(packet.bytes));
+  MessageToSend message = protocol_->AudioMessage(std::move(packet.bytes));
+  if (message.is_text) {
+    connection_->SendText(std::move(message.bytes));
+  } else {
+    connection_->SendBinary(std::move(message.bytes));
+  }
+  const bool has_ended = track_->is_complete() && next_sample_ >= encoder_->num_samples();
+  if (options_.turn_s > 0 && next_sample_ >= turn_end_ && !has_ended) EndTurn(now);
 }
 
 void Session::OnSent() {
@@ -157,6 +197,10 @@ void Session::OnMessage(std::string_view bytes) {
     return End(std::move(result));
   }
   if (message.utterance.has_value()) listener_->OnUtterance(*message.utterance);
+  if (message.answers_end_of_speech && !turn_ends_.empty()) {
+    listener_->OnTurn(MillisecondsBetween(turn_ends_.front(), last_word_time_));
+    turn_ends_.pop_front();
+  }
   switch (message.kind) {
     case ServerMessage::Kind::kReady:
       if (message.look_ahead_ms >= 0) look_ahead_ms_ = message.look_ahead_ms;
@@ -170,6 +214,13 @@ void Session::OnMessage(std::string_view bytes) {
       return;
     case ServerMessage::Kind::kFinal: {
       SessionResult result;
+      if (!turn_ends_.empty()) {
+        result.code = "bad_reply";
+        result.message = options_.servers[server_].Text() +
+                         ": the stream ended without answers to " +
+                         std::to_string(turn_ends_.size()) + " ends of speech";
+        return End(std::move(result));
+      }
       result.is_success = true;
       result.text = message.text;
       result.final_ms = MillisecondsBetween(finish_time_, last_word_time_);

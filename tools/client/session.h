@@ -35,7 +35,11 @@ struct SessionOptions {
   // Audio after a partial's audio_ms that its chunk needs, because the subsampling looks ahead. 45
   // ms for two 3x3 convolutions of stride 2 over frames of 10 ms with windows of 25 ms.
   double look_ahead_ms = 45;
-  uint32_t seed = 1;  // of the random part of the delays before a retry
+  // Mean audio of a turn, in seconds, after which the client asks for the final text of its speech.
+  // Turns are half as long to one and a half times as long, in whole messages. 0: no turns.
+  double turn_s = 0;
+  uint32_t seed =
+      1;  // of the lengths of turns, and of the random part of the delays before a retry
 };
 
 // The time of a partial result, in milliseconds.
@@ -63,6 +67,8 @@ class SessionListener {
  public:
   virtual ~SessionListener() = default;
   virtual void OnPartial(const std::string& /*text*/, const PartialTiming& /*timing*/) {}
+  // The final text of a turn came so long after the client had asked for it.
+  virtual void OnTurn(double /*milliseconds*/) {}
   // An utterance has ended, also the last one.
   virtual void OnUtterance(const std::string& /*text*/) {}
   // The session goes on after a lost connection; `message` is the reason of the loss.
@@ -100,8 +106,11 @@ class Session : private ConnectionListener {
   void OnClosed(const ConnectionEnd& end) override;
 
   void Connect();
+  StartOptions StartOptionsOfTrack() const;
   void BeginAudio(int64_t first_sample);
   void SendDue();
+  void BeginTurn();
+  void EndTurn(Clock::time_point now);
   void SendPacket(AudioPacket packet, Clock::time_point now);
   int64_t SamplesSpoken(Clock::time_point now) const;
   Clock::time_point TimeOf(int64_t sample) const;
@@ -126,8 +135,10 @@ class Session : private ConnectionListener {
   bool is_finished_ = false;  // finish was sent
   int64_t first_sample_ = 0;  // sent over this connection
   int64_t next_sample_ = 0;   // to be sent
+  int64_t turn_end_ = 0;      // sample after which the turn ends
   double look_ahead_ms_;
-  std::deque<SentPacket> sent_;  // packets that no partial covers yet
+  std::deque<SentPacket> sent_;              // packets that no partial covers yet
+  std::deque<Clock::time_point> turn_ends_;  // whose final texts have not come
 
   bool has_begun_ = false;        // audio was due at least once
   Clock::time_point begin_time_;  // of sample 0

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace runnel::client {
 namespace {
@@ -127,6 +129,90 @@ TEST(ClientProtocolTest, WenetEndsWithSpeechEnd) {
   EXPECT_EQ(protocol->Read(R"({"status":"failed","message":"m"})").kind, Kind::kError);
 }
 
+TEST(ClientProtocolTest, FlushesAreAnswered) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("runnel");
+  EXPECT_EQ(protocol->EndOfSpeechMessage(), R"({"type":"flush"})");
+  EXPECT_TRUE(protocol->Read(R"({"type":"utterance","index":0,"text":"one","end":"flush"})")
+                  .answers_end_of_speech);
+  EXPECT_FALSE(protocol->Read(R"({"type":"utterance","index":1,"text":"two","end":"endpoint"})")
+                   .answers_end_of_speech);
+  EXPECT_TRUE(protocol->Read(R"({"type":"flushed"})").answers_end_of_speech);
+  for (const char* name : {"wenet", "sherpa"}) {
+    EXPECT_EQ(MakeClientProtocol(name)->EndOfSpeechMessage(), "");
+  }
+}
+
+std::string Results(const std::string& text, bool is_final, bool from_finalize) {
+  return Json{{"type", "Results"},
+              {"is_final", is_final},
+              {"from_finalize", from_finalize},
+              {"channel", {{"alternatives", {{{"transcript", text}}}}}}}
+      .dump();
+}
+
+TEST(ClientProtocolTest, DeepgramEndsWithMetadata) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("deepgram");
+  StartOptions options;
+  options.sample_rate_hz = 8000;
+  EXPECT_EQ(protocol->Target(options),
+            "v1/listen?encoding=linear16&interim_results=true&sample_rate=8000");
+  EXPECT_EQ(protocol->StartMessage(options), "");
+  EXPECT_EQ(Json::parse(protocol->EndOfSpeechMessage()).at("type"), "Finalize");
+  EXPECT_EQ(protocol->Read(Results("one", false, false)).text, "one");
+  const ServerMessage utterance = protocol->Read(Results("one", true, false));
+  EXPECT_EQ(utterance.utterance, "one");
+  EXPECT_FALSE(utterance.answers_end_of_speech);
+  EXPECT_EQ(protocol->Read(Results("tw", false, false)).text, "one tw");
+  EXPECT_TRUE(protocol->Read(Results("two", true, true)).answers_end_of_speech);
+  EXPECT_EQ(protocol->Read(R"({"type":"SpeechStarted"})").kind, Kind::kOther);
+  const ServerMessage end = protocol->Read(R"({"type":"Metadata"})");
+  EXPECT_EQ(end.kind, Kind::kFinal);
+  EXPECT_EQ(end.text, "one two");
+}
+
+TEST(ClientProtocolTest, OpenAiEndsWithTheItemOfTheLastCommit) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("openai");
+  StartOptions options;
+  options.sample_rate_hz = 8000;
+  EXPECT_EQ(protocol->Target(options), "v1/realtime?intent=transcription");
+  const Json input =
+      Json::parse(protocol->StartMessage(options)).at("session").at("audio").at("input");
+  EXPECT_EQ(input.at("format").at("rate"), 8000);
+  EXPECT_TRUE(input.at("turn_detection").is_null());
+  const MessageToSend audio = protocol->AudioMessage(std::string("\0ab\xFF", 4));
+  EXPECT_TRUE(audio.is_text);
+  EXPECT_EQ(Json::parse(audio.bytes).at("audio"), "AGFi/w==");
+  EXPECT_EQ(protocol->Read(R"({"type":"session.created"})").kind, Kind::kOther);
+  EXPECT_EQ(protocol->Read(R"({"type":"session.updated"})").kind, Kind::kReady);
+  const auto item = [](const std::string& kind, const std::string& field, const std::string& text) {
+    return Json{{"type", "conversation.item.input_audio_transcription." + kind}, {field, text}}
+        .dump();
+  };
+  EXPECT_EQ(Json::parse(protocol->EndOfSpeechMessage()).at("type"), "input_audio_buffer.commit");
+  EXPECT_EQ(protocol->Read(item("delta", "delta", "on")).text, "on");
+  EXPECT_EQ(protocol->Read(item("delta", "delta", "e")).text, "one");
+  const ServerMessage first = protocol->Read(item("completed", "transcript", "one"));
+  EXPECT_EQ(first.kind, Kind::kUtterance);
+  EXPECT_EQ(first.utterance, "one");
+  EXPECT_TRUE(first.answers_end_of_speech);
+  protocol->EndOfSpeechMessage();
+  protocol->FinishMessage();
+  EXPECT_EQ(protocol->Read(item("completed", "transcript", "two")).kind, Kind::kUtterance);
+  const ServerMessage end = protocol->Read(item("completed", "transcript", "three"));
+  EXPECT_EQ(end.kind, Kind::kFinal);
+  EXPECT_EQ(end.text, "one two three");
+}
+
+TEST(ClientProtocolTest, OpenAiEndsWithoutAnItemWhenNothingIsLeft) {
+  const auto error = [](const std::string& code) {
+    return Json{{"type", "error"}, {"error", {{"code", code}, {"message", "m"}}}}.dump();
+  };
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("openai");
+  EXPECT_EQ(protocol->Read(error("bad_option")).kind, Kind::kError);
+  protocol->FinishMessage();
+  EXPECT_EQ(protocol->Read(error("input_audio_buffer_commit_empty")).kind, Kind::kFinal);
+}
+
 TEST(ClientProtocolTest, SherpaJoinsSegments) {
   const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("sherpa");
   const auto update = [](const std::string& text, bool is_final) {
@@ -145,12 +231,20 @@ TEST(ClientProtocolTest, SherpaJoinsSegments) {
 }
 
 TEST(ClientProtocolTest, WhatIsNoMessage) {
-  for (const char* name : {"runnel", "wenet", "sherpa"}) {
-    for (const char* text : {"", "{", "[]", "1", "{}", "\xFF", R"({"type":1,"status":[],"text":2})",
-                             R"({"type":"partial","status":"failed"})"}) {
+  for (const char* name : {"runnel", "deepgram", "openai", "wenet", "sherpa"}) {
+    for (const char* text :
+         {"", "{", "[]", "1", "{}", "\xFF", R"({"type":1,"status":[],"text":2})"}) {
       const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol(name);
       EXPECT_THROW(protocol->Read(text), std::runtime_error) << name << " " << text;
     }
+  }
+  for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
+           {"runnel", R"({"type":"partial","status":"failed"})"},
+           {"deepgram", R"({"type":"Results","is_final":true})"},
+           {"openai", R"({"type":"error","error":"failed"})"},
+           {"wenet", R"({"type":"partial","status":"failed"})"},
+           {"sherpa", R"({"type":"partial","status":"failed"})"}}) {
+    EXPECT_THROW(MakeClientProtocol(name)->Read(text), std::runtime_error) << name;
   }
   EXPECT_THROW(MakeClientProtocol("kaldi"), std::invalid_argument);
 }

@@ -34,7 +34,7 @@ def report(done):
     return json.loads(lines[0])
 
 
-@pytest.mark.parametrize("protocol", ["runnel", "wenet", "sherpa"])
+@pytest.mark.parametrize("protocol", ["runnel", "deepgram", "openai", "wenet", "sherpa"])
 def test_all_streams_end_with_their_text(server, protocol):
     """No stream is lost and every text is right, however busy the machine is."""
     found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=8",
@@ -51,6 +51,30 @@ def test_all_streams_end_with_their_text(server, protocol):
         assert latency["chunk"]["count"] == latency["server_chunk"]["count"] > 16
         # The server measures a part of the client's latency; histogram ranges are 1 % wide.
         assert latency["server_chunk"]["p50"] <= latency["chunk"]["p50"] * 1.02
+
+
+@pytest.mark.parametrize("protocol", ["runnel", "deepgram", "openai"])
+def test_turns(server, protocol):
+    """The client asks for the text of its speech again and again, and each answer is timed."""
+    flushes = 'runnel_utterances_total{end="flush"}'
+    before = server.metrics()[flushes]
+    found = report(run("load_client", address(server), LIST, *QUICK, "--streams=8", "--rounds=3",
+                       f"--protocol={protocol}", "--turn_s=0.6", "--behind_s=1000"))
+    assert found["done"] == found["started"] == 24 and found["errors"] == {}
+    turns = found["latency_ms"]["end_of_speech"]
+    # The last turn of a recording ends with it: by a commit, too, in OpenAI's protocol.
+    last = 24 if protocol == "openai" else 0
+    ended = server.metrics()[flushes] - before
+    assert 24 <= turns["count"] and ended <= turns["count"] + last
+    assert 0 < turns["p50"] <= turns["p99"] <= turns["max"]
+
+
+def test_end_of_speech_does_not_wait_for_a_full_batch():
+    """Chunks wait an hour for others here, and ends for nothing."""
+    with Server("--max_batch_wait_ms=3600000", "--num_threads=1") as patient:
+        found = report(run("load_client", address(patient), LIST, *QUICK, "--streams=4",
+                           "--turn_s=0.6", "--behind_s=1000"))
+    assert found["done"] == 4 and found["latency_ms"]["end_of_speech"]["count"] >= 4
 
 
 def test_table(server):
@@ -156,6 +180,10 @@ def test_help():
     (["--expected=none"], FAILURE, "none: cannot open"),
     ([f"--expected={SAMPLE_LIST.parent / 'none'}"], FAILURE, "cannot open"),
     (["--server=ftp://h/"], USAGE, "has the scheme 'ftp'"),
+    (["--turn_s=0.1"], USAGE, "--turn_s is 0.1, expected at least 0.5 s"),
+    (["--turn_s=3", "--protocol=wenet"], USAGE, "needs --protocol=runnel, deepgram or openai, got"),
+    (["--turn_s=3", "--expected=none"], USAGE, "--turn_s and --expected are both given"),
+    (["--turn_s=3", "--resume"], USAGE, "--turn_s and --resume are both given"),
     (["--options=greedy"], USAGE, "--options is 'greedy', expected a JSON object"),
 ])
 def test_wrong_flags(flags, code, message):

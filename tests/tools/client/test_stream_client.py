@@ -40,7 +40,8 @@ def address(server, scheme="ws"):
     ["--encoding=mulaw"], ["--encoding=alaw", "--sample_rate=8000"], ["--encoding=opus"],
     ["--encoding=opus", "--sample_rate=8000", "--packet_ms=20"],
     ['--options={"search":"beam","beam_size":4,"nbest":2}'],
-    ["--protocol=wenet"], ["--protocol=sherpa"]], ids=lambda options: " ".join(options))
+    ["--protocol=wenet"], ["--protocol=sherpa"], ["--protocol=deepgram"],
+    ["--protocol=openai"]], ids=lambda options: " ".join(options))
 def test_texts_in_order(server, options):
     assert succeed("stream_client", address(server), LIST, FAST, *options) == ALL_TEXTS
 
@@ -105,7 +106,7 @@ def _spoken(tmp_path_factory):
     return path, [TEXTS[name] for name in names]
 
 
-@pytest.mark.parametrize("protocol", ["runnel", "wenet", "sherpa"])
+@pytest.mark.parametrize("protocol", ["runnel", "deepgram", "wenet", "sherpa"])
 def test_utterances(server, spoken, protocol):
     path, texts = spoken
     flags = [address(server), f"--wav={path}", FAST, f"--protocol={protocol}"]
@@ -339,7 +340,7 @@ def test_tls(tmp_path):
     with Server(f"--tls_certificate={tmp_path}/certificate.pem",
                 f"--tls_key={tmp_path}/key.pem") as server:
         flags = [f"--server=wss://localhost:{server.port}/", wav, FAST]
-        for protocol in "runnel", "wenet", "sherpa":
+        for protocol in "runnel", "deepgram", "openai", "wenet", "sherpa":
             assert succeed("stream_client", *flags, trust,
                            f"--protocol={protocol}") == "diogo_one_word seven\n"
         assert succeed("stream_client", *flags, "--insecure") == "diogo_one_word seven\n"
@@ -363,6 +364,8 @@ def test_tls(tmp_path):
     (["--server=ws://h/", "--wav=a", "--timeout_s=0"],
      "--timeout_s is 0, expected at least 0.01 s"),
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--resume"], "--resume needs --protocol"),
+    (["--server=ws://h/", "--wav=a", "--protocol=openai", "--endpointing"],
+     "--endpointing needs another protocol than openai"),
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--chunk_size=4"], "--chunk_size needs"),
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--options={}"], "--options needs"),
     (["--server=ws://h/", "--wav=a", '--options={"head":'], "expected a JSON object such as"),
