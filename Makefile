@@ -20,7 +20,7 @@ help:
 	@echo 'make build         build the library and the tools into build/ (the default); programs are in build/bin'
 	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 40 minutes'
 	@echo 'make soak          install packages, build, load a server with SOAK_STREAMS ($(SOAK_STREAMS)) streams, kill'
-	@echo '                   one, and so on; writes docs/soak.md, in three quarters of an hour'
+	@echo '                   one, and so on; writes docs/soak.md, in an hour'
 	@echo 'make asan          install packages, build with clang and test with the address and undefined'
 	@echo '                   sanitizers; the fuzzers too, for some minutes'
 	@echo 'make tsan          the same with the thread sanitizer (only where threads share something)'

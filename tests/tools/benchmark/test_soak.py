@@ -15,6 +15,13 @@ def test_every_part_runs(tmp_path):
         assert report["done"] == report["started"] > 0, (part, report)
         assert report["mismatched"] == 0, (part, report)
     assert results["killed"]["report"]["resumes"] > 0
+    assert set(results["turns"]) == {"runnel", "deepgram", "openai", "wenet", "sherpa"}
+    for protocol, measured in results["turns"].items():
+        report = measured["report"]
+        assert report["done"] == report["started"] > 0, (protocol, report)
+        assert report["mismatched"] == 0, (protocol, report)
+        ends = "final" if protocol in ("wenet", "sherpa") else "end_of_speech"
+        assert report["latency_ms"][ends]["count"] > 0, (protocol, report)
     looks = results["vanish"]["looks"]
     assert looks[-1]["streams"] == 0
     assert looks[-1]["descriptors"] <= looks[0]["descriptors"]

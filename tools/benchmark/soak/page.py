@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 
 from tools.benchmark.pages.figure import save_figure
 from tools.benchmark.pages.markdown import table
-from tools.benchmark.soak.parts import BATCH_WAIT_MS
-from tools.benchmark.soak.plan import (CHUNK_P95_MS, HEALTH_MEDIAN_MS, HEALTH_WORST_MS,
-                                       LATER_BYTES, MEMORY_SHARE, PEAK_BYTES, Plan)
+from tools.benchmark.soak.parts import BATCH_WAIT_MS, END_STREAM, TURN_ENDS
+from tools.benchmark.soak.plan import (CHUNK_P95_MS, END_OF_SPEECH_P99_MS, HEALTH_MEDIAN_MS,
+                                       HEALTH_WORST_MS, LATER_BYTES, MEMORY_SHARE, PEAK_BYTES, Plan)
 from tools.benchmark.soak.programs import Report
 
 FIGURE = "soak_memory.svg"
@@ -88,6 +88,35 @@ def _load(load: Report, plan: Plan) -> str:
             + _targets(rows) + "\n" + _latencies(report) + f"\n![Memory over time]({FIGURE})\n")
 
 
+def _turn_latency(protocol: str, measured: Report) -> Dict[str, float]:
+    latency: Dict[str, float] = measured["report"]["latency_ms"][
+        "final" if protocol in END_STREAM else "end_of_speech"]
+    return latency
+
+
+def _turns(turns: Report, plan: Plan) -> str:
+    rows: List[Verdict] = []
+    numbers: List[Tuple[str, ...]] = []
+    for protocol, measured in turns.items():
+        report, latency = measured["report"], _turn_latency(protocol, measured)
+        rows.append((f"{protocol}: p99 at most {END_OF_SPEECH_P99_MS:.0f} ms",
+                     f"{latency['p99']:.0f} ms", 0 < latency["p99"] <= END_OF_SPEECH_P99_MS))
+        rows.append((f"{protocol}: every stream ends, with the text of decode_wav"
+                     if protocol in END_STREAM else f"{protocol}: every stream ends",
+                     f"{report['done']} of {report['started']} done, {_errors(report)}, "
+                     f"{report['mismatched']} differ",
+                     report["done"] == report["started"] and report["mismatched"] == 0))
+        numbers.append((protocol, TURN_ENDS[protocol],
+                        *(f"{latency[q]:.1f}" for q in ("p50", "p95", "p99", "max")),
+                        str(latency["count"]),
+                        f"{measured['server_cpu_s'] / report['wall_s']:.2f}",
+                        f"{measured['load_before']:.1f}"))
+    return (_TURNS.format(streams=plan.turn_streams, turn_s=plan.turn_s, turns_s=plan.turns_s)
+            + "\n" + _targets(rows) + "\n"
+            + table(["protocol", "end of speech", "p50, ms", "p95", "p99", "largest", "turns",
+                     "server's cores", "load before"], numbers))
+
+
 def _vanish(vanish: Report, plan: Plan) -> str:
     looks = vanish["looks"]
     growth = (looks[-1]["rss"] - looks[0]["rss"]) / _MB
@@ -115,6 +144,16 @@ def _killed(killed: Report, plan: Plan) -> str:
             f"Redis, {plan.killed_streams} real-time streams; one server gets SIGKILL.\n"
             f"{report['resumes']} streams resumed on another server.\n\n" + _targets(rows))
 
+
+_TURNS = """## End of speech
+
+Random model of AISHELL's size, int8, chunks of 16 encoder frames (640 ms), the server's defaults
+without limits. {streams} real-time streams for {turns_s:.0f} s in each protocol, with packets of
+100 ms and turns of {turn_s:.0f} s on average. Where the protocol has a message for the end of
+speech, a stream has many turns, and the time is from that message until its final text is there, on
+the client's clock. In the other protocols each turn is a stream, and the time is from the message
+that ends it until its final text is there. Load before: the load average of the machine.
+"""
 
 _ATTACKED = """## Attacks
 
@@ -187,7 +226,8 @@ def write_page(results: Dict[str, Any], plan: Plan, folder: pathlib.Path) -> pat
     if "load" in results:
         save_figure(folder / FIGURE, lambda axes: _memory(axes, results["load"]))
     sections += [write(results[part], plan) for part, write in (
-        ("load", _load), ("vanish", _vanish), ("killed", _killed), ("attacked", _attacked))
+        ("load", _load), ("turns", _turns), ("vanish", _vanish), ("killed", _killed),
+        ("attacked", _attacked))
         if part in results]
     page = folder / "soak.md"
     page.write_text("\n".join(sections), encoding="utf-8")

@@ -1,6 +1,7 @@
 """The parts of a soak. Each starts the programs it needs and returns its measurements for JSON."""
 
 import json
+import os
 import pathlib
 import threading
 import time
@@ -20,7 +21,13 @@ from tools.benchmark.soak.recordings import SAMPLES, decode, write_recordings
 
 DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
-PARTS = ("load", "vanish", "killed", "attacked")
+PARTS = ("load", "turns", "vanish", "killed", "attacked")
+
+# What ends the speech of a client, by protocol.
+TURN_ENDS = {"runnel": "`flush`", "deepgram": "`Finalize`", "openai": "`commit`",
+             "wenet": "`end` of the stream", "sherpa": "`Done`, the end of the stream"}
+# Those in which a stream is a turn.
+END_STREAM = ("wenet", "sherpa")
 
 _PACKET_MS = 200  # of audio in each message
 # Longer than the default, because fuller batches take less time per chunk.
@@ -98,6 +105,27 @@ class Parts:
                 "text_bytes": tokens * TOKEN_BYTES,
                 "samples": [{name: sample[key] for key, name in keys.items()}
                             for sample in sampler.samples]}
+
+    def turns(self) -> Report:
+        """Streams whose speech ends again and again, on the large model, in each protocol."""
+        plan, model, int8 = self._plan, self._work / "model.pt", ["--precision=int8"]
+        conversations = write_recordings(self._work / "conversations", 8, plan.turns_s)
+        turns = write_recordings(self._work / "turns", 8, plan.turn_s)
+        expected, _ = decode(self._bin, model, turns, int8)
+        streams = [f"--streams={plan.turn_streams}", f"--ramp_s={plan.turn_s}"]
+        measured: Dict[str, Report] = {}
+        with serve(self._bin, model, [*int8, *_NO_LIMITS], self._work / "turns.log") as server:
+            for protocol in TURN_ENDS:
+                load, cpu_before = os.getloadavg()[0], server.cpu_s()
+                if protocol in END_STREAM:
+                    report = run_load(self._bin, server.url, turns, expected, *streams,
+                                      f"--protocol={protocol}", f"--duration_s={plan.turns_s}")
+                else:
+                    report = run_load(self._bin, server.url, conversations, None, *streams,
+                                      f"--protocol={protocol}", f"--turn_s={plan.turn_s}")
+                measured[protocol] = {"report": report, "load_before": load,
+                                      "server_cpu_s": server.cpu_s() - cpu_before}
+        return measured
 
     def vanish(self) -> Report:
         """Clients that connect, speak and vanish, one by one and then together."""

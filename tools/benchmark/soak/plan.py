@@ -11,6 +11,9 @@ class Plan:
     streams: int  # real-time streams at once, on the large model
     stream_s: float  # duration of each
     ramp_s: float  # time over which they start
+    turn_streams: int  # streams whose speech ends again and again, on the large model
+    turn_s: float  # mean duration of a turn
+    turns_s: float  # duration of the streams of each protocol
     vanish_one_by_one: int  # clients that connect, send audio and disconnect abruptly
     vanish_at_once: int  # number of such clients at the same time
     killed_streams: int  # streams of digits behind a proxy, while a server is killed
@@ -23,15 +26,18 @@ class Plan:
     sample_s: float  # interval between two readings of the server's metrics
 
 
-FULL = Plan(streams=250, stream_s=600, ramp_s=30, vanish_one_by_one=10_000, vanish_at_once=500,
-            killed_streams=60, killed_stream_s=40, attacked_streams=20, attacked_before_s=5,
-            attacked_s=30, attacked_later_s=60, attacks=(), sample_s=5)
-QUICK = Plan(streams=4, stream_s=6, ramp_s=1, vanish_one_by_one=20, vanish_at_once=5,
-             killed_streams=3, killed_stream_s=12, attacked_streams=2, attacked_before_s=0,
-             attacked_s=2, attacked_later_s=0, attacks=("describe_flood", "log_flood"), sample_s=1)
+FULL = Plan(streams=250, stream_s=600, ramp_s=30, turn_streams=200, turn_s=5, turns_s=120,
+            vanish_one_by_one=10_000, vanish_at_once=500, killed_streams=60, killed_stream_s=40,
+            attacked_streams=20, attacked_before_s=5, attacked_s=30, attacked_later_s=60,
+            attacks=(), sample_s=5)
+QUICK = Plan(streams=4, stream_s=6, ramp_s=1, turn_streams=2, turn_s=1, turns_s=4,
+             vanish_one_by_one=20, vanish_at_once=5, killed_streams=3, killed_stream_s=12,
+             attacked_streams=2, attacked_before_s=0, attacked_s=2, attacked_later_s=0,
+             attacks=("describe_flood", "log_flood"), sample_s=1)
 
 # The targets of the whole soak.
 CHUNK_P95_MS = 250.0  # from the audio of a chunk received to its partial result sent
+END_OF_SPEECH_P99_MS = 50.0  # from the client's end of speech to the final text
 HEALTH_MEDIAN_MS, HEALTH_WORST_MS = 5.0, 200.0  # of the answer to a probe
 PEAK_BYTES, LATER_BYTES = 600e6, 300e6  # memory during an attack, and after it
 MEMORY_SHARE = 0.10  # largest deviation of the memory from the formula, as a share

@@ -1,10 +1,10 @@
 """Runs the soak and writes its page. `make soak` calls it after building.
 
     python3 -m tools.benchmark.soak.run [--output=docs] [--work_dir=build/soak] [--bin=build/bin]
-        [--parts=load,vanish,killed,attacked] [--streams=250] [--stream_s=600] [--quick]
+        [--parts=load,turns,vanish,killed,attacked] [--streams=250] [--stream_s=600] [--quick]
         [--page_only]
 
-Takes about three quarters of an hour. --quick takes half a minute; it is for tests, with few
+Takes about an hour. --quick takes half a minute; it is for tests, with few
 streams, a tiny model and meaningless times. Results are kept in results.json in the work folder;
 parts that are left out keep those of their last run.
 """
