@@ -15,7 +15,7 @@ def test_every_part_runs(tmp_path):
         assert report["done"] == report["started"] > 0, (part, report)
         assert report["mismatched"] == 0, (part, report)
     assert results["killed"]["report"]["resumes"] > 0
-    assert set(results["turns"]) == {"runnel", "deepgram", "openai", "wenet", "sherpa"}
+    assert set(results["turns"]) == {"runnel", "deepgram", "openai", "riva", "wenet", "sherpa"}
     for protocol, measured in results["turns"].items():
         report = measured["report"]
         assert report["done"] == report["started"] > 0, (protocol, report)

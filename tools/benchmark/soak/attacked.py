@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, List
 
 import soundfile
 
@@ -82,15 +82,9 @@ def has_snapshot(target: Target) -> bool:
     return True
 
 
-def _target(server: Server, lines: Iterator[str]) -> Target:
-    """The ports that the server announces after its first."""
-    grpc, wyoming = (int(next(lines).split(" (")[0].rsplit(":", 1)[1]) for _ in range(2))
-    return Target(int(server.address.rsplit(":", 1)[1]), grpc, wyoming)
-
-
 def _measure(bin_folder: pathlib.Path, server: Server, wav_scp: pathlib.Path,
              expected: pathlib.Path, plan: Plan, kind: str) -> Report:
-    target = _target(server, iter(server.process.stdout))  # type: ignore[arg-type]
+    target = Target(int(server.address.rsplit(":", 1)[1]), server.next_port(), server.next_port())
     wait = threading.Event().wait
     with Attack(kind, target) as attack:
         wait(plan.attacked_before_s)

@@ -111,7 +111,8 @@ def _turns(turns: Report, plan: Plan) -> str:
                         str(latency["count"]),
                         f"{measured['server_cpu_s'] / report['wall_s']:.2f}",
                         f"{measured['load_before']:.1f}"))
-    return (_TURNS.format(streams=plan.turn_streams, turn_s=plan.turn_s, turns_s=plan.turns_s)
+    return (_TURNS.format(streams=plan.turn_streams, turn_s=plan.turn_s, turns_s=plan.turns_s,
+                          riva_calls=plan.riva_calls)
             + "\n" + _targets(rows) + "\n"
             + table(["protocol", "end of speech", "p50, ms", "p95", "p99", "largest", "turns",
                      "server's cores", "load before"], numbers))
@@ -152,7 +153,8 @@ without limits. {streams} real-time streams for {turns_s:.0f} s in each protocol
 100 ms and turns of {turn_s:.0f} s on average. Where the protocol has a message for the end of
 speech, a stream has many turns, and the time is from that message until its final text is there, on
 the client's clock. In the other protocols each turn is a stream, and the time is from the message
-that ends it until its final text is there. Load before: the load average of the machine.
+that ends it until its final text is there. Of Riva's protocol there are {riva_calls} calls, beside
+streams of Runnel's. Load before: the load average of the machine.
 """
 
 _ATTACKED = """## Attacks

@@ -7,7 +7,9 @@ import threading
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
+
+import numpy as np
 
 from tools.benchmark.pages.command import ROOT
 from tools.benchmark.pages.programs import ProgramError
@@ -17,7 +19,9 @@ from tools.benchmark.soak.cluster import cluster
 from tools.benchmark.soak.disorder import disconnections
 from tools.benchmark.soak.plan import CHUNK_P95_MS, Plan
 from tools.benchmark.soak.programs import Report, Sampler, Server, run_load, serve
-from tools.benchmark.soak.recordings import SAMPLES, decode, write_recordings
+from tools.benchmark.soak.recordings import (SAMPLES, decode, read_recordings,
+                                             write_recordings)
+from tools.benchmark.soak.riva_turns import riva_turns
 
 DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
@@ -25,7 +29,8 @@ PARTS = ("load", "turns", "vanish", "killed", "attacked")
 
 # What ends the speech of a client, by protocol.
 TURN_ENDS = {"runnel": "`flush`", "deepgram": "`Finalize`", "openai": "`commit`",
-             "wenet": "`end` of the stream", "sherpa": "`Done`, the end of the stream"}
+             "riva": "`force_eou`", "wenet": "`end` of the stream",
+             "sherpa": "`Done`, the end of the stream"}
 # Those in which a stream is a turn.
 END_STREAM = ("wenet", "sherpa")
 
@@ -78,6 +83,13 @@ def _memory_alone(server: Server) -> Report:
     return _memory_of(metrics)
 
 
+def _quantiles(milliseconds: List[float]) -> Dict[str, float]:
+    """As load_client reports a latency."""
+    p50, p95, p99 = np.quantile(milliseconds, (0.5, 0.95, 0.99))
+    return {"count": len(milliseconds), "p50": p50, "p95": p95, "p99": p99,
+            "max": max(milliseconds)}
+
+
 class Parts:
     """Runs the programs of one build; their files lie in one folder."""
 
@@ -109,21 +121,41 @@ class Parts:
     def turns(self) -> Report:
         """Streams whose speech ends again and again, on the large model, in each protocol."""
         plan, model, int8 = self._plan, self._work / "model.pt", ["--precision=int8"]
-        conversations = write_recordings(self._work / "conversations", 8, plan.turns_s)
-        turns = write_recordings(self._work / "turns", 8, plan.turn_s)
-        expected, _ = decode(self._bin, model, turns, int8)
-        streams = [f"--streams={plan.turn_streams}", f"--ramp_s={plan.turn_s}"]
+        long = write_recordings(self._work / "conversations", 8, plan.turns_s)
+        short = write_recordings(self._work / "turns", 8, plan.turn_s)
+        expected, _ = decode(self._bin, model, short, int8)
+        turn = f"--turn_s={plan.turn_s}"
         measured: Dict[str, Report] = {}
-        with serve(self._bin, model, [*int8, *_NO_LIMITS], self._work / "turns.log") as server:
+        with serve(self._bin, model, [*int8, *_NO_LIMITS, "--grpc_port=0"],
+                   self._work / "turns.log") as server:
+            grpc_port = server.next_port()
+
+            def load(protocol: str, streams: int, *flags: str,
+                     wav_scp: pathlib.Path = long,
+                     texts: Optional[pathlib.Path] = None) -> Report:
+                return run_load(self._bin, server.url, wav_scp, texts, f"--protocol={protocol}",
+                                f"--streams={streams}", f"--ramp_s={plan.turn_s}", *flags)
+
+            def load_riva() -> Report:
+                """A few calls beside streams of Runnel's protocol; load_client has no gRPC."""
+                audios = read_recordings(long)
+                with ThreadPoolExecutor(1) as threads:
+                    latencies = threads.submit(riva_turns, grpc_port, audios, plan.riva_calls,
+                                               plan.turn_s)
+                    report = load("runnel", plan.turn_streams - plan.riva_calls, turn)
+                    report["latency_ms"]["end_of_speech"] = _quantiles(latencies.result())
+                return report
+
             for protocol in TURN_ENDS:
-                load, cpu_before = os.getloadavg()[0], server.cpu_s()
-                if protocol in END_STREAM:
-                    report = run_load(self._bin, server.url, turns, expected, *streams,
-                                      f"--protocol={protocol}", f"--duration_s={plan.turns_s}")
+                load_before, cpu_before = os.getloadavg()[0], server.cpu_s()
+                if protocol == "riva":
+                    report = load_riva()
+                elif protocol in END_STREAM:
+                    report = load(protocol, plan.turn_streams, f"--duration_s={plan.turns_s}",
+                                  wav_scp=short, texts=expected)
                 else:
-                    report = run_load(self._bin, server.url, conversations, None, *streams,
-                                      f"--protocol={protocol}", f"--turn_s={plan.turn_s}")
-                measured[protocol] = {"report": report, "load_before": load,
+                    report = load(protocol, plan.turn_streams, turn)
+                measured[protocol] = {"report": report, "load_before": load_before,
                                       "server_cpu_s": server.cpu_s() - cpu_before}
         return measured
 

@@ -14,6 +14,7 @@ class Plan:
     turn_streams: int  # streams whose speech ends again and again, on the large model
     turn_s: float  # mean duration of a turn
     turns_s: float  # duration of the streams of each protocol
+    riva_calls: int  # those of them that are calls of Riva, while others are Runnel's
     vanish_one_by_one: int  # clients that connect, send audio and disconnect abruptly
     vanish_at_once: int  # number of such clients at the same time
     killed_streams: int  # streams of digits behind a proxy, while a server is killed
@@ -27,10 +28,10 @@ class Plan:
 
 
 FULL = Plan(streams=250, stream_s=600, ramp_s=30, turn_streams=200, turn_s=5, turns_s=120,
-            vanish_one_by_one=10_000, vanish_at_once=500, killed_streams=60, killed_stream_s=40,
-            attacked_streams=20, attacked_before_s=5, attacked_s=30, attacked_later_s=60,
-            attacks=(), sample_s=5)
-QUICK = Plan(streams=4, stream_s=6, ramp_s=1, turn_streams=2, turn_s=1, turns_s=4,
+            riva_calls=20, vanish_one_by_one=10_000, vanish_at_once=500, killed_streams=60,
+            killed_stream_s=40, attacked_streams=20, attacked_before_s=5, attacked_s=30,
+            attacked_later_s=60, attacks=(), sample_s=5)
+QUICK = Plan(streams=4, stream_s=6, ramp_s=1, turn_streams=2, turn_s=1, turns_s=4, riva_calls=1,
              vanish_one_by_one=20, vanish_at_once=5, killed_streams=3, killed_stream_s=12,
              attacked_streams=2, attacked_before_s=0, attacked_s=2, attacked_later_s=0,
              attacks=("describe_flood", "log_flood"), sample_s=1)

@@ -39,6 +39,11 @@ class Server:
         self.url = url  # ws://host:port/
         self.address = re.sub(r"^ws://|/$", "", url)
 
+    def next_port(self) -> int:
+        """The next port that the server announces after that of its URL."""
+        assert self.process.stdout is not None
+        return int(next(self.process.stdout).split(" (")[0].rsplit(":", 1)[1])
+
     def metrics(self) -> Dict[str, float]:
         """The values of /metrics, by name with labels."""
         with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=30) as reply:

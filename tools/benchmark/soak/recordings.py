@@ -43,6 +43,12 @@ def write_recordings(folder: pathlib.Path, count: int, seconds: float) -> pathli
     return wav_scp
 
 
+def read_recordings(wav_scp: pathlib.Path) -> List[np.ndarray]:
+    """The recordings of a list that write_recordings wrote, (samples,) int16 each."""
+    lines = wav_scp.read_text(encoding="utf-8").splitlines()
+    return [soundfile.read(line.split(" ", 1)[1], dtype="int16")[0] for line in lines]
+
+
 def decode(bin_folder: pathlib.Path, model: pathlib.Path, wav_scp: pathlib.Path,
            flags: List[str]) -> Tuple[pathlib.Path, float]:
     """Decodes a list. Returns a file of 'id text' lines, and the mean number of tokens."""
