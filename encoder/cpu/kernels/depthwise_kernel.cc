@@ -16,30 +16,64 @@ HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 
+// Outputs that are computed together: each tap is loaded once for all of them, and their sums do
+// not wait for each other.
+constexpr int64_t kTogether = 4;
+
+// rows[r] = bias + the taps times frames[r], frames[r + 1], ..., for kRows outputs.
+template <int64_t kRows, class Activation>
+HWY_INLINE void Convolve(const float* const* frames, int64_t num_taps,
+                         const DepthwiseWeights& weights, int64_t dim, const Activation& activation,
+                         float* const* rows) {
+  ForEachVector(dim, [&](int64_t c, auto part) HWY_ATTR {
+    FloatVector sums[kRows];
+    for (FloatVector& sum : sums) sum = part.Load(weights.bias + c);
+    for (int64_t tap = 0; tap < num_taps; ++tap) {
+      const FloatVector factor = part.Load(weights.taps + tap * dim + c);
+#pragma GCC unroll 4
+      for (int64_t r = 0; r < kRows; ++r) {
+        sums[r] = hn::MulAdd(part.Load(frames[tap + r] + c), factor, sums[r]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int64_t r = 0; r < kRows; ++r) {
+      part.Store(weights.norm ? sums[r] : activation(sums[r]), rows[r] + c);
+    }
+  });
+}
+
 void DepthwiseRows(const float* const* frames, int64_t num_frames, int64_t num_outputs,
                    const DepthwiseWeights& weights, const MatmulInput& y, int64_t first) {
   const int64_t dim = y.dim;
   Scratch scratch;
-  auto* temporary = scratch.Take<float>(dim);
+  auto* temporary = scratch.Take<float>(kTogether * dim);
   WithActivation(weights.activation, [&](auto activation) HWY_ATTR {
-    for (int64_t i = 0; i < num_outputs; ++i) {
-      float* row = RowToCompute(y, first + i, temporary);
-      const int64_t taps = std::min(weights.kernel_size, num_frames - i);
-      ForEachVector(dim, [&](int64_t c, auto part) HWY_ATTR {
-        FloatVector sum = part.Load(weights.bias + c);
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          sum = hn::MulAdd(part.Load(frames[i + tap] + c), part.Load(weights.taps + tap * dim + c),
-                           sum);
-        }
-        part.Store(weights.norm ? sum : activation(sum), row + c);
-      });
-      if (weights.norm) {
-        NormalizeRow(row, dim, weights.norm->weight, weights.norm->bias, weights.norm->epsilon,
-                     row);
-        ForEachVector(dim, [&](int64_t c, auto part)
-                               HWY_ATTR { part.Store(activation(part.Load(row + c)), row + c); });
+    for (int64_t i = 0; i < num_outputs;) {
+      // Those that read the same number of frames.
+      const bool together =
+          i + kTogether <= num_outputs && i + kTogether - 1 + weights.kernel_size <= num_frames;
+      const int64_t count = together ? kTogether : 1;
+      float* rows[kTogether];
+      for (int64_t r = 0; r < count; ++r) {
+        rows[r] = RowToCompute(y, first + i + r, temporary + r * dim);
       }
-      StoreRow(row, y, first + i);
+      if (together) {
+        Convolve<kTogether>(frames + i, weights.kernel_size, weights, dim, activation, rows);
+      } else {
+        Convolve<1>(frames + i, std::min(weights.kernel_size, num_frames - i), weights, dim,
+                    activation, rows);
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        if (weights.norm) {
+          NormalizeRow(rows[r], dim, weights.norm->weight, weights.norm->bias,
+                       weights.norm->epsilon, rows[r]);
+          ForEachVector(dim, [&](int64_t c, auto part) HWY_ATTR {
+            part.Store(activation(part.Load(rows[r] + c)), rows[r] + c);
+          });
+        }
+        StoreRow(rows[r], y, first + i + r);
+      }
+      i += count;
     }
   });
 }

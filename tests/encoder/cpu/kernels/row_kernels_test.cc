@@ -295,5 +295,31 @@ TEST(DepthwiseKernelTest, IsTheFormula) {
   }
 }
 
+TEST(DepthwiseKernelTest, AnOutputDoesNotDependOnThoseBesideIt) {
+  constexpr int64_t kFrames = 16, kTaps = 5;  // the last outputs lack taps
+  for (const int64_t dim : kDims) {
+    const std::vector<float> x = Random(kFrames * dim, 1), taps = Random(kTaps * dim, 2);
+    const std::vector<float> bias = Random(dim, 3);
+    std::vector<const float*> frames;
+    for (int64_t i = 0; i < kFrames; ++i) frames.push_back(x.data() + i * dim);
+    const DepthwiseWeights weights{taps.data(), bias.data(), kTaps, std::nullopt,
+                                   Activation::kSwish};
+    Scratch scratch;
+    const MatmulInput alone = MatmulInput::Take(&scratch, MatmulType::kFloat32, kFrames, dim);
+    for (int64_t t = 0; t < kFrames; ++t) {
+      DepthwiseConvolution(frames.data() + t, kFrames - t, 1, weights, alone, t);
+    }
+    for (const int64_t first : {0, 3}) {
+      const MatmulInput y = MatmulInput::Take(&scratch, MatmulType::kFloat32, kFrames, dim);
+      const int64_t count = kFrames - first;
+      DepthwiseConvolution(frames.data() + first, count, count, weights, y, first);
+      EXPECT_EQ(std::memcmp(y.float_row(first), alone.float_row(first),
+                            static_cast<size_t>(count * dim) * sizeof(float)),
+                0)
+          << "dim " << dim << ", from output " << first;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace runnel::kernels
