@@ -38,34 +38,43 @@ HWY_INLINE int64_t PaddedLength(int64_t count) {
   return ((count + kLineValues - 1) / kLineValues | 1) * kLineValues;
 }
 
-// Fetches parts of rows into the second-level cache, 128 bytes at a time while the processor
-// computes: two lines, which the processor fetches together.
+// Fetches a part of keys and values into the second-level cache while the processor computes.
 class Prefetcher {
  public:
-  void Start(const float* const* rows, int64_t num_rows, int64_t first_value, int64_t num_values) {
-    rows_ = rows;
-    num_left_ = num_rows;
-    begin_ = first_value;
+  // The values first_value .. first_value + num_values - 1 of each row, in equal shares in
+  // `num_steps` calls of Step.
+  void Start(const float* const* keys, const float* const* values, int64_t num_rows,
+             int64_t first_value, int64_t num_values, int64_t num_steps) {
+    keys_ = keys;
+    values_ = values;
+    num_rows_ = num_rows;
+    row_ = 0;
+    begin_ = next_ = first_value;
     end_ = first_value + num_values;
-    next_ = begin_;
+    const int64_t num_lines = 2 * num_rows * ((num_values + kLineValues - 1) / kLineValues);
+    lines_of_step_ = (num_lines + num_steps - 1) / num_steps;
   }
 
   HWY_INLINE void Step() {
-    if (num_left_ == 0) return;
-    __builtin_prefetch(*rows_ + next_, 0, 2);
-    next_ += 2 * kLineValues;
-    if (next_ < end_) return;
-    next_ = begin_;
-    ++rows_;
-    --num_left_;
+    for (int64_t i = 0; i < lines_of_step_ && row_ < 2 * num_rows_; ++i) {
+      const float* row = row_ < num_rows_ ? keys_[row_] : values_[row_ - num_rows_];
+      __builtin_prefetch(row + next_, 0, 2);
+      next_ += kLineValues;
+      if (next_ < end_) continue;
+      next_ = begin_;
+      ++row_;
+    }
   }
 
  private:
-  const float* const* rows_ = nullptr;
-  int64_t num_left_ = 0;
+  const float* const* keys_ = nullptr;
+  const float* const* values_ = nullptr;
+  int64_t num_rows_ = 0;  // keys, and values
+  int64_t row_ = 0;       // the next one: keys, then values
   int64_t begin_ = 0;
   int64_t end_ = 0;
   int64_t next_ = 0;
+  int64_t lines_of_step_ = 0;
 };
 
 // to[k] = from[k] * scale + bias[k]; bias may be null.
@@ -135,7 +144,7 @@ class ChunkAttention {
         position_stride_(PaddedLength(MaxTileKeys() + kTileQueries + kLineValues)) {
     keys_ = scratch_.Take<float>(heads.head_dim * key_stride_);
     values_ = scratch_.Take<const float*>(rows.num_keys);
-    if (rows.num_queries > tile::kMaxRows) {
+    if (rows.num_queries > 2 * tile::kMaxRows) {
       copied_values_ = scratch_.Take<float>(rows.num_keys * heads.head_dim);
     }
     queries_ = scratch_.Take<float>(kTileQueries * query_stride_);
@@ -156,15 +165,8 @@ class ChunkAttention {
   // The heads first_head .. end_head - 1.
   void Run(int64_t first_head, int64_t end_head) {
     end_head_ = end_head;
-    const int64_t first_value = first_head * heads_.head_dim;
-    const int64_t num_values = (end_head - first_head) * heads_.head_dim;
     for (int64_t head = first_head; head < end_head; ++head) {
-      if (head == first_head) {
-        prefetcher_.Start(rows_.next_keys, rows_.num_next_keys, first_value, num_values);
-      }
-      if (head == (first_head + end_head + 1) / 2) {
-        prefetcher_.Start(rows_.next_values, rows_.num_next_keys, first_value, num_values);
-      }
+      FetchAfter(head, first_head);
       TransposeKeys(head * heads_.head_dim);
       FindValues(head * heads_.head_dim);
       if (biases_ != nullptr) {
@@ -185,6 +187,18 @@ class ChunkAttention {
   // The legacy shift also reads the scores of the query after a tile.
   int64_t MaxQueries() const {
     return table_.shift == Shift::kLegacy ? kTileQueries - 1 : kTileQueries;
+  }
+
+  // While a head is computed, fetches what the next one reads: of this call, without the rows of
+  // the chunk, which were computed just now, or the first one of the next call.
+  void FetchAfter(int64_t head, int64_t first_head) {
+    const bool last = head + 1 == end_head_;
+    const int64_t next_head = last ? first_head : head + 1;
+    const int64_t num_queries = std::min(kTileQueries, rows_.num_queries);
+    prefetcher_.Start(last ? rows_.next_keys : rows_.keys, last ? rows_.next_values : rows_.values,
+                      last ? rows_.num_next_keys : std::min(rows_.first_query, rows_.num_keys),
+                      next_head * heads_.head_dim, heads_.head_dim,
+                      heads_.head_dim * num_tiles_ * tile::NumReads(num_queries, MaxTileKeys()));
   }
 
   bool has_window() const { return rows_.window.left >= 0 || rows_.window.right >= 0; }
@@ -209,8 +223,8 @@ class ChunkAttention {
   }
 
   // keys_ = the part of the keys from `offset` on, transposed: (head_dim, keys). Lanes beyond the
-  // last key repeat it.
-  void TransposeKeys(int64_t offset) {
+  // last key repeat it. A function of its own, so that its pointers have registers.
+  HWY_NOINLINE void TransposeKeys(int64_t offset) {
     constexpr auto kRows = static_cast<int64_t>(kTransposedRows);
     const int64_t lanes = NumLanes();
     const int64_t end = (rows_.num_keys + lanes - 1) / lanes * lanes;
@@ -227,9 +241,8 @@ class ChunkAttention {
     }
   }
 
-  // values_[key] = the part of a value from `offset` on. Where several tiles of queries read it, in
-  // a copy: rows are often a power of two apart, and few of them fit into the first-level cache
-  // then.
+  // values_[key] = the part of a value from `offset` on. Where many tiles of queries read it, in a
+  // copy: rows are often a power of two apart, and few of them fit into the first-level cache then.
   void FindValues(int64_t offset) {
     for (int64_t key = 0; key < rows_.num_keys; ++key) {
       const float* from = rows_.values[key] + offset;
@@ -309,16 +322,19 @@ class ChunkAttention {
     const int64_t before = columns.num_before();
     const int64_t found = columns.end - columns.begin;
     // The table of a layer has left the caches when the next step reads it. So the rows of the
-    // thread's next head are fetched while those of this one are read.
+    // thread's next head are fetched while those of this one are first read.
     const int64_t next_head = table_.head_rows * table_.stride;
     const bool fetches = first == 0 && next_head > 0 && head + 1 < end_head_ &&
                          found * heads_.head_dim <= kMostFetchedValues;
-    const int64_t fetched = fetches ? found : 0;
+    int64_t rows_to_fetch = fetches ? heads_.head_dim : 0;
     tile::MultiplyPadded(rows, {queries_, query_stride_},
-                         [=](int64_t k) HWY_ATTR {
+                         [&, table, stride](int64_t k) HWY_ATTR {
                            const float* row = table + k * stride;
-                           for (int64_t c = 0; c < fetched; c += kLineValues) {
-                             __builtin_prefetch(row + next_head + c, 0, 2);
+                           if (rows_to_fetch > 0) {
+                             --rows_to_fetch;
+                             for (int64_t c = 0; c < found; c += kLineValues) {
+                               __builtin_prefetch(row + next_head + c, 0, 2);
+                             }
                            }
                            return row;
                          },

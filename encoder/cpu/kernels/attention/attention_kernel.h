@@ -54,7 +54,7 @@ struct AttentionRows {
   DistanceTable by_distance;
   DistanceValues values_by_distance;
   float* context = nullptr;  // (num_queries, d), contiguous
-  // Rows that the next call will read: they are fetched into the cache meanwhile.
+  // Rows that the next call will read: a part of them is fetched into the cache meanwhile.
   const float* const* next_keys = nullptr;
   const float* const* next_values = nullptr;
   int64_t num_next_keys = 0;

@@ -117,6 +117,14 @@ HWY_INLINE void MultiplyRows(const LeftMatrix& left, const RightAt& right_at, in
   }
 }
 
+// How often MultiplyPadded reads a row of the right matrix.
+inline int64_t NumReads(int64_t num_rows, int64_t num_columns) {
+  const auto divided = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const int64_t row_tiles = divided(num_rows, kMaxRows);
+  const auto height = static_cast<int>(divided(num_rows, row_tiles));
+  return row_tiles * divided(divided(num_columns, NumLanes()), MaxVectors(height));
+}
+
 // Calls body(integral constant) for 1 <= rows <= kRows.
 template <int kRows, class Body>
 HWY_INLINE void WithRows(int64_t rows, const Body& body) {
