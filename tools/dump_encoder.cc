@@ -131,6 +131,14 @@ void Append(const RowRing& ring, NpyWriter* writer) {
   }
 }
 
+// Whether the rows of all caches have model_dim values.
+bool HasRowsOfOneSize(const EncoderConfig& encoder) {
+  for (int layer = 0; layer < encoder.num_layers; ++layer) {
+    if (encoder.group_size(layer) > 1) return false;
+  }
+  return !encoder.branches;
+}
+
 void DumpCaches(const EncoderState& state, int64_t model_dim, NpyType type) {
   NpyWriter writer(FLAGS_caches, model_dim, type);
   for (const LayerState& layer : state.layers) {
@@ -153,10 +161,10 @@ int Run(Console* console) {
   options = Stream(model, options).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->parts().config;
-  if (!FLAGS_caches.empty() && config.encoder.branches) {
+  if (!FLAGS_caches.empty() && !HasRowsOfOneSize(config.encoder)) {
     throw std::invalid_argument(
-        "--caches is set, but the model is a Branchformer, whose caches have rows of several "
-        "sizes; expected a Conformer or Transformer");
+        "--caches is set, but the caches of this model have rows of several sizes; expected a "
+        "Conformer or Transformer without groups of frames");
   }
   if (!FLAGS_caches.empty() && options.right_context != StreamOptions::kNoRightContext &&
       !options.cached_windows) {

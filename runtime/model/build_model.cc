@@ -187,7 +187,7 @@ void WarmUp(const Encoder& encoder, const CtcHead* ctc_head, const Transducer* t
                                  ? kMaxChunkSize
                                  : std::min(streaming.chunk_size, kMaxChunkSize * multiple);
   EncoderState state = encoder.InitialState();
-  const bool whole = encoder.config().NeedsWholeUtterance() != nullptr;
+  const bool whole = streaming.chunk_size < 0 || encoder.config().NeedsWholeUtterance() != nullptr;
   const int64_t num_frames = encoder.FramesForChunk(state, chunk_size);
   const std::vector<float> silence(static_cast<size_t>(num_frames * encoder.config().input_dim));
   const EncoderOutput output =

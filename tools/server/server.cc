@@ -242,6 +242,7 @@ class Server {
   // Throws std::invalid_argument when no stream could have the default options. A left context that
   // the model recommends is limited as if a client had asked for it; one from a flag is not.
   void ChooseDefaults() {
+    const ModelConfig& model = recognizer_.model()->parts().config;
     StreamOptions defaults = Defaults();
     const bool is_whole = defaults.chunk_size == StreamOptions::kWholeUtterance;
     const bool is_unlimited = defaults.left_context == StreamOptions::kUnlimited;
@@ -249,7 +250,8 @@ class Server {
     int64_t& left_context = chosen.left_context;
     if (left_context == StreamOptions::kModelDefault && !is_whole &&
         (is_unlimited || defaults.left_context > services_.limits.max_left_context)) {
-      left_context = services_.limits.max_left_context;
+      const int64_t most = services_.limits.max_left_context;
+      left_context = most - most % model.encoder.ChunkMultiple();
       defaults = Defaults();
     }
     if (!is_whole) {
@@ -257,7 +259,6 @@ class Server {
         left_context = defaults.left_context;
       chosen.right_context = defaults.right_context;
     }
-    const ModelConfig& model = recognizer_.model()->parts().config;
     if (is_whole && model.streaming.window && model.encoder.NeedsWholeUtterance() != nullptr) {
       // Of clients that ask for a chunk_size: CompleteOptions checks them.
       if (left_context == StreamOptions::kModelDefault) {

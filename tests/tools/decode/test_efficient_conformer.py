@@ -1,5 +1,6 @@
 """WeNet's Efficient Conformers, converted, in the programs."""
 
+import copy
 import functools
 import pathlib
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from optional_parts import HAS_REFERENCE
+from server_process import LONGEST, Server, speak, start
 from tool_runner import ROOT, error_line, run, succeed, temporary_folder
 
 sys.path[:0] = [str(ROOT / "tests" / "models")]
@@ -16,6 +18,8 @@ from convert_support import TOLERANCE  # noqa: E402
 from test_convert_wenet import load_case, write_experiment  # noqa: E402
 
 from models.convert.command import main as convert  # noqa: E402
+from models.reference.archive import export_archive, read_archive  # noqa: E402
+from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
 
 CAUSAL, SYMMETRIC = "v2_efficient_conformer_causal", "main_efficient_conformer_symmetric"
 
@@ -61,6 +65,45 @@ def test_chunks_that_cut_a_group_are_refused(flags, option):
     done = run("decode_wav", f"--model={folder / 'model.pt'}", f"--features={folder / 'x.npy'}",
                *flags)
     assert f"{option}, expected a multiple of 3" in error_line(done, 2)
+
+
+@pytest.mark.parametrize("left_context", [-1, 4])
+def test_whole_utterances_may_be_what_a_causal_model_recommends(left_context, tmp_path):
+    folder, _ = converted(CAUSAL)
+    module, config, units = read_archive(str(folder / "model.pt"))
+    model = SpeechModel(ModelConfig.from_json(config))
+    model.load_state_dict(module.state_dict())
+    config = copy.deepcopy(config)
+    config["streaming"].update(chunk_size=-1, left_context=left_context)
+    export_archive(model, config, units, str(tmp_path / "m.pt"))
+    assert succeed("decode_wav", f"--model={tmp_path / 'm.pt'}",
+                   f"--features={folder / 'x.npy'}") == succeed(
+        "decode_wav", f"--model={folder / 'model.pt'}", f"--features={folder / 'x.npy'}",
+        "--chunk_size=-1", "--left_context=-1")
+
+
+def test_a_server_limits_the_left_context_to_whole_groups():
+    """The model recommends an unlimited one."""
+    folder, _ = converted(CAUSAL)
+    with Server(model=folder / "model.pt") as server:
+        with server.open() as socket:
+            ready = start(socket)
+            assert [ready["chunk_size"], ready["left_context"]] == [9, 510]
+        with server.open() as socket:
+            assert isinstance(speak(socket, LONGEST), str)
+    with Server("--max_left_context=2", model=folder / "model.pt") as server:
+        with server.open() as socket:
+            assert start(socket)["left_context"] == 0
+
+
+def test_caches_with_rows_of_several_sizes_are_refused(tmp_path):
+    folder, _ = converted(CAUSAL)
+    done = run("dump_encoder", f"--model={folder / 'model.pt'}",
+               f"--features={folder / 'x.npy'}", f"--output={tmp_path / 'y.npy'}",
+               f"--caches={tmp_path / 'c.npy'}")
+    assert ("--caches is set, but the caches of this model have rows of several sizes"
+            in error_line(done, 2))
+    assert not (tmp_path / "c.npy").exists()
 
 
 def test_symmetric_convolutions_stream_in_windows():
