@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kMaxSize = 1 << 20;
 constexpr int64_t kMaxKernelSize = 4096;  // encoder frames
 constexpr int64_t kMaxStride = 64;        // encoder frames
+constexpr int64_t kMaxMultiple = 1024;    // encoder frames
 
 void ParseNormalization(JsonSection section, EncoderConfig* config) {
   struct Kind {
@@ -128,9 +129,11 @@ void ParseStrides(JsonSection* section, EncoderConfig* config) {
   }
   config->strides_divide_kernels = section->Bool("strides_divide_kernels");
   int64_t product = 1;
-  for (const int64_t stride : config->strides) product *= stride;
-  if (product > kMaxStride) {
-    section->Fail("strides", "a product of at most " + std::to_string(kMaxStride));
+  for (const int64_t stride : config->strides) {
+    product *= stride;
+    if (product > kMaxStride) {
+      section->Fail("strides", "a product of at most " + std::to_string(kMaxStride));
+    }
   }
   if (config->kernel_size(config->num_layers - 1) < 1) {
     section->Fail("strides_divide_kernels", "kernels that are left of at least one frame");
@@ -222,7 +225,8 @@ int64_t EncoderConfig::frames_per_encoder_frame(int layer) const {
 
 int64_t EncoderConfig::ChunkMultiple() const {
   int64_t multiple = 1;
-  for (int layer = 0; layer < num_layers; ++layer) {
+  // Until it is more than any encoder has: the multiple of many groups has no limit.
+  for (int layer = 0; layer < num_layers && multiple <= kMaxMultiple; ++layer) {
     const int64_t group = group_size(layer);
     multiple = std::lcm(multiple, group / std::gcd(group, frames_per_encoder_frame(layer)));
   }
@@ -305,6 +309,10 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
   if (config.model_dim % 2 != 0) section->Fail("model_dim", "an even number");
   if (std::holds_alternative<RotaryPosition>(config.position) && config.head_dim() % 2 != 0) {
     section->Fail("num_heads", "heads of an even size, which rotary positions need");
+  }
+  if (config.ChunkMultiple() > kMaxMultiple) {
+    position.Fail("group_sizes", "sizes with a common multiple of at most " +
+                                     std::to_string(kMaxMultiple) + " encoder frames");
   }
   section->CheckAllTaken();
   return config;

@@ -279,6 +279,26 @@ TEST(EncoderConfigTest, WrongStridesAndGroups) {
   EXPECT_TRUE(Contains(refusal("/position/group_sizes", {0, 1, 1, 1}), "group_sizes"));
 }
 
+TEST(EncoderConfigTest, StridesAndGroupsOfManyLayers) {
+  const auto refusal = [](const std::string& field, const std::vector<int>& values) {
+    json section = EfficientSection();
+    section["num_layers"] = values.size();
+    section["strides"] = std::vector<int>(values.size(), 1);
+    section["position"]["group_sizes"] = section["strides"];
+    section[json::json_pointer(field)] = values;
+    return ParseError(section);
+  };
+  for (std::vector<int> strides : {std::vector<int>(11, 64), std::vector<int>(10, 64)}) {
+    strides.push_back(8);  // products of 2^69 and 2^63
+    EXPECT_TRUE(Contains(refusal("/strides", strides), "expected a product of at most 64"));
+  }
+  for (const std::vector<int>& groups :
+       {std::vector<int>{61, 59}, {64, 63, 61, 59, 55, 53, 47, 43, 41, 37, 31, 29, 23, 19, 17}}) {
+    EXPECT_TRUE(Contains(refusal("/position/group_sizes", groups),
+                         "expected sizes with a common multiple of at most 1024 encoder frames"));
+  }
+}
+
 TEST(EncoderConfigTest, SmallestSizes) {
   json section = ValidSection();
   section["input_dim"] = 7;

@@ -338,8 +338,7 @@ def model_config() -> None:
 
     def variant(name: str, **sections: object) -> None:
         changed = json.loads(json.dumps(config))
-        for section, value in sections.items():
-            changed['encoder'][section] = value
+        changed['encoder'].update(sections)
         write('model_config', name, json.dumps(changed).encode() + b'\0' + units)
 
     variant('digits')
@@ -353,6 +352,17 @@ def model_config() -> None:
     variant('reworked', type='reworked_conformer', subsampling={'type': 'conv2d_1_2_2'},
             convolution=convolution)
     variant('multitalker', type='multitalker_conformer')
+    groups = {**config['encoder']['position'], 'scheme': 'grouped_unshifted'}
+    del groups['table_order']
+    efficient = {'type': 'efficient_conformer', 'strides_divide_kernels': True}
+    variant('efficient', **efficient, strides=[1, 2, 1, 1],
+            position={**groups, 'group_sizes': [3, 3, 1, 1]})
+    variant('efficient_large', **efficient, num_layers=11, strides=[64] * 10 + [8],
+            position={**groups, 'group_sizes': [64, 63, 61, 59, 55, 53, 47, 43, 41, 37, 31]})
+    fbank = config['features']
+    config['features'] = {**fbank, 'type': 'mfcc', 'num_ceps': 40, 'cepstral_lifter': 22.0}
+    variant('mfcc')
+    config['features'] = fbank
     config.update(format_version=5, transducer=None, attention_decoder=None, prompt=None,
                   vocabularies=[{'language': 'en', 'size': 5}, {'language': 'de', 'size': 4}],
                   special_tokens=[{'id': 1, 'kind': 'language', 'language': 'en-US'},
