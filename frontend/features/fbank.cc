@@ -34,7 +34,9 @@ float LaneSum(size_t count, const Value& value) {
   return sums[0];
 }
 
-FrameGeometry Geometry(const FbankOptions& options) {
+}  // namespace
+
+FrameGeometry Fbank::Geometry(const FbankOptions& options) {
   options.Validate();
   FrameGeometry geometry;
   geometry.sample_frequency = options.sample_frequency;
@@ -55,8 +57,6 @@ FrameGeometry Geometry(const FbankOptions& options) {
       std::sqrt(std::numeric_limits<float>::max()) / (8.0F * static_cast<float>(options.FftSize()));
   return geometry;
 }
-
-}  // namespace
 
 Fbank::Fbank(const FbankOptions& options)
     : FrameExtractor(Geometry(options), options.FeatureDim()),

@@ -17,6 +17,9 @@ class MelEnergies;
 class Fbank : public FrameExtractor {
  public:
   // Throws std::invalid_argument as FbankOptions::Validate does.
+  static FrameGeometry Geometry(const FbankOptions& options);
+
+  // Throws std::invalid_argument as FbankOptions::Validate does.
   explicit Fbank(const FbankOptions& options);
   ~Fbank() override;
 

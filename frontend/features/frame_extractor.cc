@@ -1,6 +1,7 @@
 #include "frontend/features/frame_extractor.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace runnel {
 
@@ -16,6 +17,10 @@ int64_t FrameExtractor::NumFrames(int64_t num_samples, bool finished) const {
   const int64_t room = num_samples - geometry_.length - first;
   const int64_t complete = room < 0 || num_samples < reflected ? 0 : 1 + room / shift;
   return std::min(complete, all);
+}
+
+float FrameExtractor::Level(const float* features) const {
+  return std::accumulate(features, features + dim_, 0.0F) / static_cast<float>(dim_);
 }
 
 int64_t FrameExtractor::SamplesForFrames(int64_t num_frames) const {

@@ -86,6 +86,10 @@ class FrameExtractor {
   virtual void ComputeFrame(const float* samples, int64_t frame, FrameScratch* scratch,
                             float* features) const = 0;
 
+  // The level of the sound in a frame, a natural logarithm: the mean of its dim() log energies,
+  // unless the extractor computes something else.
+  virtual float Level(const float* features) const;
+
  protected:
   FrameExtractor(const FrameGeometry& geometry, int dim) : geometry_(geometry), dim_(dim) {}
 

@@ -31,7 +31,7 @@ const MfccOptions& Valid(const MfccOptions& options) {
 }  // namespace
 
 Mfcc::Mfcc(const MfccOptions& options)
-    : FrameExtractor(Fbank(Valid(options)).geometry(), options.num_ceps),
+    : FrameExtractor(Fbank::Geometry(Valid(options)), options.num_ceps),
       options_(options),
       fbank_(options),
       transform_(CosineTransform(options)) {}
@@ -52,6 +52,11 @@ void Mfcc::ComputeFrame(const float* samples, int64_t frame, FrameScratch* scrat
     features[i] = static_cast<float>(sum);
   }
   if (options_.use_energy) features[0] = columns[0];
+}
+
+float Mfcc::Level(const float* features) const {
+  if (options_.use_energy) return features[0];
+  return features[0] / std::sqrt(static_cast<float>(options_.num_mel_bins));
 }
 
 }  // namespace runnel

@@ -20,6 +20,9 @@ class Mfcc : public FrameExtractor {
   void ComputeFrame(const float* samples, int64_t frame, FrameScratch* scratch,
                     float* features) const override;
 
+  // Coefficient 0 is the sum of the logarithms over the root of their number.
+  float Level(const float* features) const override;
+
  private:
   MfccOptions options_;
   Fbank fbank_;

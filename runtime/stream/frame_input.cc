@@ -67,7 +67,9 @@ void FrameInput::EndWithPadding(const std::vector<float>& frame, int64_t count) 
 std::optional<int64_t> FrameInput::FindSpeech() {
   if (!gate_.is_closed()) return std::nullopt;
   std::vector<float> frame(static_cast<size_t>(features_.dim()));
-  while (gate_.is_closed() && features_.PopFrames(1, frame.data()) > 0) gate_.Hold(frame.data());
+  while (gate_.is_closed() && features_.PopFrames(1, frame.data()) > 0) {
+    gate_.Hold(frame.data(), features_.extractor().Level(frame.data()));
+  }
   if (gate_.is_closed()) return std::nullopt;
   return features_.frames_popped() - num_frames_kept();
 }
@@ -87,7 +89,9 @@ std::vector<float> FrameInput::Take(int64_t count) {
   const size_t num_taken = num_kept + features_.PopFrames(static_cast<size_t>(count) - num_kept,
                                                           frames.data() + num_kept * dim);
   if (learns_silence_) {
-    for (size_t t = num_kept; t < num_taken; ++t) gate_.Observe(frames.data() + t * dim);
+    for (size_t t = num_kept; t < num_taken; ++t) {
+      gate_.Observe(features_.extractor().Level(frames.data() + t * dim));
+    }
   }
   const auto rest = padding_.begin() + static_cast<std::ptrdiff_t>(frames.size() - num_taken * dim);
   std::copy(padding_.begin(), rest, frames.begin() + static_cast<std::ptrdiff_t>(num_taken * dim));

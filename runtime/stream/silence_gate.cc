@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bitset>
 #include <cmath>
-#include <numeric>
 
 namespace runnel {
 namespace {
@@ -15,17 +14,15 @@ constexpr float kMostRise = 0.02F;  // per frame
 
 }  // namespace
 
-void SilenceGate::Observe(const float* frame) { IsLoud(frame); }
-
 void SilenceGate::Close() {
   is_closed_ = true;
   recent_ = 0;
 }
 
-void SilenceGate::Hold(const float* frame) {
+void SilenceGate::Hold(const float* frame, float level) {
   held_.insert(held_.end(), frame, frame + dim_);
   if (num_held() > num_lead_frames_) Take(1, nullptr);
-  recent_ = (recent_ << 1U | (IsLoud(frame) ? 1U : 0U)) & ((1U << kWindow) - 1);
+  recent_ = (recent_ << 1U | (IsLoud(level) ? 1U : 0U)) & ((1U << kWindow) - 1);
   if (std::bitset<kWindow>(recent_).count() >= kOnsetFrames) is_closed_ = false;
 }
 
@@ -35,8 +32,7 @@ void SilenceGate::Take(size_t count, float* frames) {
   held_.erase(held_.begin(), end);
 }
 
-bool SilenceGate::IsLoud(const float* frame) {
-  const float level = std::accumulate(frame, frame + dim_, 0.0F) / static_cast<float>(dim_);
+bool SilenceGate::IsLoud(float level) {
   if (!has_background_) {
     has_background_ = true;
     background_ = level;

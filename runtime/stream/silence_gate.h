@@ -10,10 +10,9 @@
 
 namespace runnel {
 
-// The level of a frame is the mean of its bins: of log mel features, the natural logarithm of the
-// geometric mean of their energies. The background level falls fast and rises slowly, as in minimum
-// tracking of noise (Martin 2001). Speech begins when kOnsetFrames of the last kWindow frames are
-// kMargin above it. A value; depends on the frames only.
+// The level of a frame is that of FrameExtractor::Level. The background level falls fast and rises
+// slowly, as in minimum tracking of noise (Martin 2001). Speech begins when kOnsetFrames of the
+// last kWindow frames are kMargin above it. A value; depends on the frames only.
 class SilenceGate {
  public:
   static constexpr int kWindow = 8;  // frames
@@ -25,14 +24,14 @@ class SilenceGate {
       : dim_(static_cast<size_t>(dim)), num_lead_frames_(num_lead_frames) {}
 
   // While open: learns the level of a frame that passes.
-  void Observe(const float* frame);
+  void Observe(float level) { IsLoud(level); }
 
   // To be called in silence.
   void Close();
 
   // While closed: takes the next frame, drops the oldest one if it holds more than the lead, and
   // opens at the onset of speech.
-  void Hold(const float* frame);
+  void Hold(const float* frame, float level);
 
   bool is_closed() const { return is_closed_; }
 
@@ -54,8 +53,8 @@ class SilenceGate {
   }
 
  private:
-  // Whether the frame is louder than the background.
-  bool IsLoud(const float* frame);
+  // Whether a frame of this level is louder than the background.
+  bool IsLoud(float level);
   std::string Inconsistency() const;
 
   size_t dim_;

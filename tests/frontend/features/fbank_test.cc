@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "frontend/features/dither.h"
+#include "frontend/features/mfcc.h"
 
 namespace runnel {
 namespace {
@@ -24,7 +25,7 @@ std::vector<float> Noise(size_t count, unsigned seed, float level) {
   return samples;
 }
 
-std::vector<float> Compute(const Fbank& fbank, const std::vector<float>& window,
+std::vector<float> Compute(const FrameExtractor& fbank, const std::vector<float>& window,
                            int64_t frame = 0) {
   EXPECT_EQ(window.size(), static_cast<size_t>(fbank.frame_length()));
   FrameScratch scratch;
@@ -37,6 +38,23 @@ TEST(FbankTest, InvalidOptionsThrow) {
   FbankOptions options;
   options.num_mel_bins = 1;
   EXPECT_THROW(Fbank{options}, std::invalid_argument);
+}
+
+TEST(MfccTest, TheLevelIsThatOfTheFilterBank) {
+  const std::vector<float> window = Noise(400, 5, 1000.0F);
+  const Fbank fbank{FbankOptions()};
+  for (const float lifter : {0.0F, 22.0F}) {
+    MfccOptions options;
+    static_cast<FbankOptions&>(options) = FbankOptions();
+    options.cepstral_lifter = lifter;
+    const Mfcc mfcc(options);
+    EXPECT_NEAR(mfcc.Level(Compute(mfcc, window).data()),
+                fbank.Level(Compute(fbank, window).data()), 1e-4);
+    options.use_energy = true;
+    const Mfcc with_energy(options);
+    const std::vector<float> features = Compute(with_energy, window);
+    EXPECT_EQ(with_energy.Level(features.data()), features[0]);
+  }
 }
 
 TEST(FbankTest, FramesWithSnipEdges) {

@@ -5,14 +5,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "encoder/model_file/model_archive.h"
 #include "runtime/stream.h"
+#include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/random_audio.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_streams.h"
 
 namespace runnel {
@@ -38,8 +43,23 @@ StreamOptions Skipping(StreamOptions options) {
   return options;
 }
 
-int64_t NumChunks(const std::vector<float>& samples, const StreamOptions& options) {
-  Stream stream(Tiny(), options);
+// The tiny model with cepstral coefficients as features.
+std::shared_ptr<const Model> TinyOfMfccs() {
+  const testing::TemporaryFolder folder;
+  const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());
+  nlohmann::json config = nlohmann::json::parse(archive.config_json);
+  config["features"]["type"] = "mfcc";
+  config["features"]["num_mel_bins"] = 23;
+  config["features"]["num_ceps"] = config["encoder"]["input_dim"];
+  config["features"]["cepstral_lifter"] = 22.0;
+  testing::WriteArchive(folder.File("m.pt"), archive.tensors,
+                        {{"runnel.json", config.dump()}, {"units.txt", archive.units_text}});
+  return Model::Load(folder.File("m.pt"));
+}
+
+int64_t NumChunks(const std::vector<float>& samples, const StreamOptions& options,
+                  const std::shared_ptr<const Model>& model = Tiny()) {
+  Stream stream(model, options);
   int64_t count = 0;
   for (size_t at = 0; at < samples.size(); at += 3200) {
     stream.AcceptSamples(samples.data() + at, 3200);
@@ -55,6 +75,19 @@ TEST(SkipSilenceTest, SkippedSilenceIsNotComputed) {
   options.endpoints.skip_silence = false;
   EXPECT_LT(skipping, NumChunks(samples, options) * 7 / 10);
   EXPECT_GT(skipping, NumChunks(samples, options) * 3 / 10);
+}
+
+TEST(SkipSilenceTest, SoundThatIsLittleLouderEndsTheSilence) {
+  for (const std::shared_ptr<const Model>& model : {Tiny(), TinyOfMfccs()}) {
+    std::mt19937_64 random(19);
+    std::normal_distribution<float> even(0, 0.01F);
+    std::vector<float> samples(160000);
+    for (float& sample : samples) sample = even(random);
+    const StreamOptions options = Skipping(Options(4, 8));
+    const int64_t num_quiet = NumChunks(samples, options, model);
+    for (size_t i = 96000; i < samples.size(); ++i) samples[i] *= 2.5F;  // 8 dB
+    EXPECT_GT(NumChunks(samples, options, model), num_quiet + 4);
+  }
 }
 
 // After each pause as many frames more are computed as the lead is longer.
