@@ -49,7 +49,8 @@ def cached_windows(encoder: ConformerEncoder, config: ConformerConfig, features:
             read = statistics.normalize(read, config.normalization.epsilon,
                                         UTTERANCE_TYPES[config.normalization.type])
         x, _ = encoder.subsample(read[None], torch.tensor([read.size(0)]), first, True)
-        x = caches.forward(encoder.positions.enter(x, first), first, end - first, left_context)
+        x = encoder.add_speaker(encoder.positions.enter(x, first))
+        x = caches.forward(x, first, end - first, left_context)
         outputs.append(encoder.last_norm(x)[0, offset - first:end - first])
     return torch.cat(outputs, 0)
 

@@ -36,6 +36,7 @@ VARIANTS = {
     "transformer": {"convolution": None, "position": make_options("absolute")},
     "e_branchformer": {"type": "branchformer", "convolution": None,
                        "branches": BranchesConfig(12, 5, 3, "symmetric")},
+    "multitalker": {"type": "multitalker_conformer"},
 }
 PRECISIONS = {"float32": 2e-5, **({"float64": 1e-9} if "RUNNEL_LIBTORCH" in os.environ else {})}
 
