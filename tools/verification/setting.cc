@@ -28,18 +28,20 @@ bool IsAllowed(const StreamingSetting& setting, const ModelConfig& config) {
 }
 
 // A whole utterance is one chunk with nothing before it, so all other contexts would be the same.
-std::set<int64_t> LeftContexts(int64_t chunk_size) {
+std::set<int64_t> LeftContexts(int64_t chunk_size, int64_t multiple) {
   if (chunk_size == kFull) return {0, kUnlimited};
-  return {0, 1, chunk_size, 3 * chunk_size + 1, kUnlimited};
+  return {0, multiple, chunk_size, 3 * chunk_size + multiple, kUnlimited};
 }
 
 }  // namespace
 
 std::vector<StreamingSetting> SettingGrid(const ModelConfig& config) {
   std::set<std::pair<int64_t, int64_t>> candidates;
-  for (const int64_t chunk_size : {kFull, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4},
-                                   int64_t{8}, int64_t{16}, config.streaming.chunk_size}) {
-    for (const int64_t left_context : LeftContexts(chunk_size)) {
+  const int64_t multiple = config.encoder.ChunkMultiple();
+  std::set<int64_t> chunk_sizes = {kFull, config.streaming.chunk_size};
+  for (const int64_t count : {1, 2, 3, 4, 8, 16}) chunk_sizes.insert(count * multiple);
+  for (const int64_t chunk_size : chunk_sizes) {
+    for (const int64_t left_context : LeftContexts(chunk_size, multiple)) {
       candidates.insert({chunk_size, left_context});
     }
   }

@@ -9,9 +9,9 @@
 namespace runnel {
 
 // What verify_streaming tries. Chunk sizes C of 1, 2, 3, 4, 8, 16 and the whole utterance, left
-// contexts M of 0, 1, C, 3 C + 1 and unlimited, within the limits of the model; also the setting
-// that the model recommends and those it was trained for. Each setting occurs once; they are
-// ordered by C.
+// contexts M of 0, 1, C, 3 C + 1 and unlimited, the numbers in units of the model's ChunkMultiple,
+// within the limits of the model; also the setting that the model recommends and those it was
+// trained for. Each setting occurs once; they are ordered by C.
 std::vector<StreamingSetting> SettingGrid(const ModelConfig& config);
 
 // The permitted setting in which an encoder frame reads most of the recording: the whole utterance

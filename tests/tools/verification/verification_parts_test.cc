@@ -37,6 +37,18 @@ TEST(SettingGridTest, CoversChunkSizesAndContexts) {
   EXPECT_EQ(names.size(), 32U);
 }
 
+TEST(SettingGridTest, GroupsOfFramesAreNotCut) {
+  ModelConfig config;
+  config.encoder.num_layers = 1;
+  config.encoder.position = GroupedUnshifted{{}, {3}};
+  std::set<std::string> names;
+  for (const StreamingSetting& setting : SettingGrid(config)) names.insert(setting.Name());
+  for (const std::string name : {"C=3 M=0", "C=3 M=3", "C=12 M=all", "C=48 M=147", "C=full M=0"}) {
+    EXPECT_EQ(names.count(name), 1U) << name;
+  }
+  EXPECT_GE(names.size(), 29U);
+}
+
 TEST(SettingGridTest, KeepsToTheModelsLimits) {
   StreamingConfig limits;
   limits.chunk_size = 6;
