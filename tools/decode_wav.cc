@@ -196,7 +196,7 @@ std::string Describe(const StreamOptions& options, const Model& model) {
          (options.right_context == StreamOptions::kNoRightContext
               ? ""
               : ", right context " + std::to_string(options.right_context)) +
-         "; " + model.ComputeDescription();
+         (options.cached_windows ? ", cached windows" : "") + "; " + model.ComputeDescription();
 }
 
 // All options but those read with the model's tokens: word list, hotwords, language model.

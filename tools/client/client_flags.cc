@@ -46,6 +46,9 @@ DEFINE_int64(
     right_context, -2,
     "Encoder frames after a chunk, with which an offline model computes it anew in a window; "
     "-1: none; -2: as the server decides. Only with --protocol=runnel.");
+DEFINE_bool(cached_windows, false,
+            "Of windows: compute the left context once, and not anew in each window. Only with "
+            "--protocol=runnel.");
 DEFINE_string(options, "",
               "More fields of the start message of Runnel's protocol, as a JSON object: "
               R"({"head":"ctc","search":"beam","language":"en-US"}. )"
@@ -176,6 +179,8 @@ SessionOptions SessionOptionsFromFlags() {
   options.start.chunk_size = StreamOptionFromFlag("chunk_size", FLAGS_chunk_size);
   options.start.left_context = StreamOptionFromFlag("left_context", FLAGS_left_context);
   options.start.right_context = StreamOptionFromFlag("right_context", FLAGS_right_context);
+  if (FLAGS_cached_windows) RequireRunnelProtocol("cached_windows");
+  options.start.cached_windows = FLAGS_cached_windows;
   options.start.fields = FieldsFromFlag();
   options.speed = FLAGS_speed;
   options.packet_ms = PacketMsFromFlag(options.start.encoding);

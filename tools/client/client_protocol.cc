@@ -39,6 +39,7 @@ class RunnelProtocol : public ClientProtocol {
     if (options.chunk_size.has_value()) start["chunk_size"] = *options.chunk_size;
     if (options.left_context.has_value()) start["left_context"] = *options.left_context;
     if (options.right_context.has_value()) start["right_context"] = *options.right_context;
+    if (options.cached_windows) start["cached_windows"] = true;
     if (options.endpointing) start["endpointing"] = true;
     if (!options.fields.empty()) start.update(Json::parse(options.fields));
     return start.dump();

@@ -24,6 +24,7 @@ struct StartOptions {
   std::optional<int64_t> chunk_size;
   std::optional<int64_t> left_context;
   std::optional<int64_t> right_context;
+  bool cached_windows = false;  // false: as the server decides
   bool wants_snapshots = false;
   bool endpointing = false;  // the server ends an utterance in silence
   std::string fields;        // a JSON object: more fields, which replace those above; "": none

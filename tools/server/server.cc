@@ -286,6 +286,7 @@ class Server {
               << (defaults_.right_context == StreamOptions::kNoRightContext
                       ? ""
                       : ", right context " + std::to_string(defaults_.right_context))
+              << (defaults_.cached_windows ? ", cached windows" : "")
               << ", unless a client asks for others";
   }
 

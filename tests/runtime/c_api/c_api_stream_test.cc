@@ -65,6 +65,36 @@ TEST(CApiStreamTest, PollingHearsTheTranscript) {
   EXPECT_EQ(runnel_stream_num_samples(stream.get()), static_cast<int64_t>(Recording().size()));
 }
 
+TEST(CApiStreamTest, CachedWindows) {
+  const std::string path =
+      std::string(RUNNEL_SOURCE_DIR) + "/tests/golden/encoder/variants/utterance_mean.pt";
+  runnel_model* offline = nullptr;
+  Succeed([&](runnel_error* error) {
+    return runnel_model_load(path.c_str(), nullptr, &offline, error);
+  });
+  const OwnedModel model(offline);
+  runnel_recognizer* created = nullptr;
+  Succeed([&](runnel_error* error) {
+    return runnel_recognizer_create(offline, nullptr, &created, error);
+  });
+  const OwnedRecognizer recognizer(created);
+  std::vector<std::vector<float>> confidences;
+  for (const int32_t cached : {0, 1}) {
+    runnel_stream_options options = StreamOptionsOfC();
+    options.chunk_size = 4;
+    options.left_context = 80;
+    options.right_context = 3;
+    options.cached_windows = cached;
+    const OwnedStream stream = OpenStream(recognizer, &options);
+    EXPECT_EQ(runnel_stream_cached_windows(stream.get()), cached);
+    Send(stream, Recording(), 0, Recording().size());
+    Finish(stream);
+    confidences.push_back(PollToEnd(stream).confidences);
+  }
+  EXPECT_FALSE(confidences[1].empty());
+  EXPECT_NE(confidences[0], confidences[1]);
+}
+
 TEST(CApiStreamTest, CallbacksHearTheSameAndMayCloseTheStream) {
   const OwnedRecognizer recognizer = NewRecognizer();
   const Received polled = DecodeRecording(recognizer);

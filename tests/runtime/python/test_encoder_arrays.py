@@ -10,6 +10,7 @@ import runnel
 
 WAV = SAMPLES / "rms_telephone.wav"  # 8 kHz
 MODEL = f"--model={DIGITS / 'digits.pt'}"
+OFFLINE = TINY_MODEL.parent / "variants" / "utterance_mean.pt"
 
 
 def dumped(tool, folder, *flags):
@@ -37,6 +38,19 @@ def test_log_probs(model, tmp_path, sizes):
     assert found.dtype == np.float32 and found.shape[1] == len(model.tokens)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(model.log_probs(samples_of("rms_telephone"), **sizes), expected)
+
+
+def test_log_probs_of_cached_windows(tmp_path):
+    sizes = {"chunk_size": 4, "left_context": 80, "right_context": 3}
+    flags = [f"--{name}={value}" for name, value in sizes.items()]
+    model, found = runnel.load(OFFLINE), {}
+    for cached in (False, True):
+        succeed("dump_encoder", f"--model={OFFLINE}", f"--wav={WAV}", "--log_probs", *flags,
+                f"--cached_windows={cached}", f"--output={tmp_path / 'x.npy'}")
+        found[cached] = model.log_probs(WAV, cached_windows=cached, **sizes)
+        np.testing.assert_array_equal(found[cached], np.load(tmp_path / "x.npy"))
+    assert found[True].shape == found[False].shape
+    assert not np.array_equal(found[True], found[False])
 
 
 @needs_reference

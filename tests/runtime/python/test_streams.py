@@ -1,6 +1,7 @@
 """Streams: every cut of the input gives the results of decode_wav; snapshots and forks too."""
 
 import gc
+import json
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from installed_runnel import ENVIRONMENT, PYTHON
 from recordings import as_json, decode_wav, pieces, samples_of
-from tool_runner import DIGITS, SAMPLES
+from tool_runner import DIGITS, SAMPLES, TINY_MODEL, succeed
 
 import runnel
 
@@ -34,6 +35,24 @@ def test_every_cut_gives_the_result_of_decode_wav(model, sizes, options, flags):
     if sizes != [1]:
         assert [as_json(hypothesis) for hypothesis in expected[0].nbest] == decode_wav(
             [SAMPLES / "ked_year.flac"], *flags)[0]["nbest"]
+
+
+def test_cached_windows_are_those_of_decode_wav():
+    path = TINY_MODEL.parent / "variants" / "utterance_mean.pt"
+    offline, scores = runnel.load(path), set()
+    for cached in (False, True):
+        output = succeed("decode_wav", f"--model={path}", "--format=json",
+                         f"--wav={SAMPLES / 'rms_phone_number.flac'}", "--chunk_size=4",
+                         "--left_context=80", "--right_context=3", f"--cached_windows={cached}")
+        with offline.stream(chunk_size=4, left_context=80, right_context=3,
+                            cached_windows=cached) as stream:
+            assert stream.cached_windows == cached
+            for packet in pieces(samples_of("rms_phone_number"), [4001, 160]):
+                stream.accept(packet)
+            final, = stream.finish()
+        assert [as_json(hypothesis) for hypothesis in final.nbest] == json.loads(output)["nbest"]
+        scores.add(final.nbest[0].score)
+    assert len(scores) == 2
 
 
 def test_partial_texts_grow_to_the_final_one(model):

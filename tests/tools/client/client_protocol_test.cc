@@ -31,13 +31,17 @@ TEST(ClientProtocolTest, StartSaysWhatWasAskedForAndNothingElse) {
   EXPECT_EQ(start.at("version"), 1);
   EXPECT_EQ(start.at("sample_rate"), 8000);
   EXPECT_EQ(start.at("encoding"), "pcm16");
-  EXPECT_FALSE(start.contains("chunk_size") || start.contains("left_context"));
+  for (const char* name : {"chunk_size", "left_context", "right_context", "cached_windows"}) {
+    EXPECT_FALSE(start.contains(name)) << name;
+  }
   options.chunk_size = 4;
   options.left_context = -1;
+  options.cached_windows = true;
   options.encoding = SampleEncoding::kFloat32;
   start = Json::parse(protocol->StartMessage(options));
   EXPECT_EQ(start.at("chunk_size"), 4);
   EXPECT_EQ(start.at("left_context"), -1);
+  EXPECT_EQ(start.at("cached_windows"), true);
   EXPECT_EQ(start.at("encoding"), "float32");
   options.fields = R"({"head":"ctc","chunk_size":8,"endpointing":{"max_utterance_s":9}})";
   start = Json::parse(protocol->StartMessage(options));

@@ -43,14 +43,38 @@ def test_windows_are_the_default_of_live_audio(model, server):
 @pytest.mark.parametrize("chunk, left, right", [(8, 64, 32), (4, 20, 0), (16, 0, 4)])
 def test_results_are_those_of_decode_wav(chunk, left, right, model, server):
     options = {"chunk_size": chunk, "left_context": left, "right_context": right}
-    with server.open() as socket:
-        assert start(socket, cached_windows=True, **options)["cached_windows"]
-    with server.open() as socket:
-        text = speak(socket, LONGEST, (999,), **options)
-    assert text == decoded(model, *(f"--{name}={value}" for name, value in options.items()))
-    query = "&".join(f"{name}={value}" for name, value in options.items())
-    reply = request(server.port, f"/v1/recognize?{query}", "POST", FILES[LONGEST].read_bytes())
-    assert json.loads(reply.body)["text"] == text
+    texts = []
+    for cached in ({}, {"cached_windows": True}):
+        chosen = {**options, **cached}
+        with server.open() as socket:
+            texts.append(speak(socket, LONGEST, (999,), **chosen))
+        expected = decoded(model, *(f"--{name}={value}" for name, value in chosen.items()))
+        assert texts[-1] == expected
+        query = "&".join(f"{name}={str(value).lower()}" for name, value in chosen.items())
+        reply = request(server.port, f"/v1/recognize?{query}", "POST", FILES[LONGEST].read_bytes())
+        assert json.loads(reply.body)["text"] == expected
+    assert texts[0] != texts[1] or chunk > 4  # larger ones may give the same text
+
+
+def test_programs_say_that_windows_are_cached(model):
+    flags = ["--chunk_size=16", "--cached_windows"]
+    done = run("decode_wav", f"--model={model}", f"--wav={FILES[LONGEST]}", *flags)
+    assert "left context 128, right context 16, cached windows; " in done.stderr
+    with Server("--cached_windows", model=model) as server:
+        with server.open() as socket:
+            assert start(socket)["cached_windows"]
+        server.signal()
+        assert server.exit_code() == 0
+        assert any("right context 16, cached windows, unless" in line for line in server.log)
+
+
+def test_clients_ask_for_cached_windows(model, server):
+    flags = [f"--server=ws://127.0.0.1:{server.port}/", f"--wav={FILES[LONGEST]}", "--speed=0"]
+    window = ["--chunk_size=4", "--left_context=20", "--right_context=0"]
+    text = succeed("stream_client", *flags, *window, "--cached_windows").partition(" ")[2].strip()
+    assert text == decoded(model, *window, "--cached_windows") != decoded(model, *window)
+    done = run("stream_client", *flags, "--cached_windows", "--protocol=wenet")
+    assert "--cached_windows needs --protocol=runnel, got wenet" in error_line(done, USAGE)
 
 
 def test_flush_and_resume(model):
