@@ -199,7 +199,7 @@ void CheckWindow(const ModelConfig& config, const StreamingSetting& setting) {
   }
   if (setting.left_context == -1) {
     throw OptionError(OptionName("left_context") + " is -1, expected 0 or more with " +
-                      OptionName("right_context") + ": each window is computed anew");
+                      OptionName("right_context") + ": a window has a fixed size");
   }
   const char* reason = setting.cached_windows ? config.encoder.NeedsWholeWindows() : nullptr;
   if (reason != nullptr) {
@@ -220,8 +220,11 @@ void CheckMultiple(const char* name, int64_t value, int64_t multiple) {
 void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) {
   if (setting.right_context != -1) return CheckWindow(config, setting);
   if (setting.cached_windows) {
-    throw OptionError(OptionName("cached_windows") + " is true, expected false with " +
-                      OptionName("right_context", "-1") + ": chunks that are no windows");
+    throw OptionError(
+        OptionName("cached_windows") + " is true, expected false" +
+        (config.streaming.window
+             ? " without windows, which a " + OptionName("right_context") + " of 0 or more makes"
+             : ": this model has no windows"));
   }
   CheckChunkSize(config.streaming, setting.chunk_size);
   CheckLeftContext(config.streaming, setting.left_context);

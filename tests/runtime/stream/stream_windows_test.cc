@@ -373,16 +373,19 @@ TEST(StreamWindowsTest, Refusals) {
   EXPECT_EQ(error(Offline(), Windows(kWhole, 8, 16)),
             "right_context is 16, expected none (-1) with chunk_size=-1, the whole utterance");
   EXPECT_EQ(error(Offline(), Windows(4, kUnlimited, 16)),
-            "left_context is -1, expected 0 or more with right_context: each window is computed "
-            "anew");
+            "left_context is -1, expected 0 or more with right_context: a window has a fixed size");
   EXPECT_TRUE(Contains(error(Offline(), Windows(4, 8, StreamOptions::kNoRightContext)),
                        "chunk_size is 4, expected -1, or a right_context of 0 or more: this model "
                        "needs the whole utterance"));
   StreamOptions cached = testing::Options(kWhole, kUnlimited);
   cached.cached_windows = true;
   EXPECT_EQ(error(Offline(), cached),
-            "cached_windows is true, expected false with right_context=-1: chunks that are no "
-            "windows");
+            "cached_windows is true, expected false without windows, which a right_context of 0 "
+            "or more makes");
+  cached = testing::Options(4, 8);
+  cached.cached_windows = true;
+  EXPECT_EQ(error(Tiny(), cached),
+            "cached_windows is true, expected false: this model has no windows");
   EXPECT_TRUE(Contains(error(Offline(), Windows(0, 8, 16)), "chunk_size is 0, expected"));
   EXPECT_TRUE(Contains(error(Offline(), Windows(4, 8, -3)), "right_context is -3, expected"));
   EXPECT_TRUE(Contains(error(Tiny(), Windows(4, 8, -3)), "right_context is -3, expected"));

@@ -96,8 +96,8 @@ def test_refusals(offline, tmp_path):
              "--cached_windows"]
     np.save(tmp_path / "x.npy", np.zeros((100, 20), np.float32))
     line = error_line(run("dump_encoder", f"--model={offline}", *flags, "--chunk_size=-1"), USAGE)
-    assert ("--cached_windows is true, expected false with --right_context=-1: chunks that are no "
-            "windows") in line
+    assert ("--cached_windows is true, expected false without windows, which a --right_context of "
+            "0 or more makes") in line
     write_variant(offline, tmp_path / "m.pt", {"position": make_options("legacy_rel_pos")})
     line = error_line(run("dump_encoder", f"--model={tmp_path / 'm.pt'}", *flags), USAGE)
     assert "--cached_windows is true, expected false: the position scheme of this model" in line
