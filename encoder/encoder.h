@@ -187,7 +187,8 @@ class Encoder {
   // Of windows (encoder_windows.cc). The first feature frame of the window of the next chunk, with
   // so many encoder frames before it.
   int64_t WindowBegin(const EncoderState& state, int64_t num_before) const;
-  // Encoder frames before the chunk whose feature frames a window has.
+  // Encoder frames before the chunk whose feature frames the state keeps for a window. A cached one
+  // needs the left context for its statistics only, and what the subsampling reads again.
   int64_t WindowContext(int64_t left_context, bool cached) const;
   // Adds a chunk's frames to the state. Returns the feature frames of its window; none when they
   // complete no encoder frame.

@@ -32,7 +32,8 @@ int64_t Encoder::WindowBegin(const EncoderState& state, int64_t num_before) cons
 int64_t Encoder::WindowContext(int64_t left_context, bool cached) const {
   const int64_t rate = geometry_.rate();
   const int64_t read = (geometry_.left_overlap() + rate - 1) / rate;
-  return cached ? std::max(left_context, read) : left_context;
+  if (!cached) return left_context;
+  return config_.normalization == Normalization::kUtterance ? std::max(left_context, read) : read;
 }
 
 void Encoder::DropWindowFrames(int64_t num_before, EncoderState* state) const {

@@ -10,21 +10,25 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "encoder/model_file/model_archive.h"
 #include "frontend/feature_stream.h"
 #include "runtime/model/encode_chunks.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/search/ctc_search.h"
 #include "runtime/stream.h"
+#include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/forged_counters.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/random_operations.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_streams.h"
 
 namespace runnel {
@@ -312,6 +316,36 @@ TEST(StreamWindowsTest, ForgedSnapshotsAreRefused) {
     stream.Decode();
     EXPECT_GT(testing::RefusedCounters(Offline(), stream), 100);
   }
+}
+
+// Without statistics of the window, cached windows need no feature frames of their left context.
+TEST(StreamWindowsTest, FeatureFramesThatCachedWindowsKeep) {
+  const testing::TemporaryFolder folder;
+  const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());
+  nlohmann::json config = nlohmann::json::parse(archive.config_json);
+  config["encoder"]["convolution"]["type"] = "symmetric";
+  config["streaming"]["chunk_size"] = kWhole;
+  config["streaming"]["left_context"] = kUnlimited;
+  testing::WriteArchive(folder.File("m.pt"), archive.tensors,
+                        {{"runnel.json", config.dump()}, {"units.txt", archive.units_text}});
+  const std::shared_ptr<const Model> by_fixed_values = Model::Load(folder.File("m.pt"));
+  const std::vector<float> samples = NoiseOfChangingLevel(160000, 21);
+  const auto num_kept = [&](const std::shared_ptr<const Model>& model, int64_t left_context) {
+    const Encoder& encoder = model->parts().encoder;
+    const Matrix frames = FeaturesOf(*model, samples);
+    const int64_t rate = encoder.subsampling().rate();
+    EncoderState state = encoder.InitialState();
+    for (int64_t at = 0; at + 12 * rate < frames.count();) {
+      const int64_t count = encoder.FramesForChunk(state, 4);
+      encoder.Step(
+          {{&state, frames.rows().float32(at), {count, false, 2 * rate}, left_context, true}});
+      at += count;
+    }
+    return static_cast<int64_t>(state.window.size()) / encoder.config().input_dim;
+  };
+  EXPECT_LT(num_kept(by_fixed_values, 100), 12);
+  EXPECT_EQ(num_kept(by_fixed_values, 100), num_kept(by_fixed_values, 5));
+  EXPECT_GT(num_kept(Offline(), 100), 400 - 12);
 }
 
 // While the statistics of the features are those of 2.56 s, windows are computed anew.
