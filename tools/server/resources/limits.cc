@@ -124,7 +124,7 @@ std::vector<LimitRow> MakeTable() {
        "Largest right_context that a client may ask for.", ""},
       {FIELD(max_window_factor), 1, kMost, "",
        "Encoder frames that a window may compute (left_context, chunk_size and right_context; with "
-       "cached_windows no left_context) for each frame of its chunk.",
+       "cached_windows at most 64 of left_context) for each frame of its chunk.",
        ""},
       {FIELD(max_beam_size), 1, SearchOptions::kMaxBeamSize, "",
        "Largest beam_size that a client may ask for.", ""},

@@ -18,6 +18,9 @@ namespace runnel::server {
 namespace {
 
 constexpr size_t kMaxLanguageBytes = 40;
+// Of its left context a cached window computes as many encoder frames anew at most: the first 2.56
+// s of a model that normalises features over the utterance, also after each reset of the encoder.
+constexpr int64_t kMostComputedAnew = 64;
 
 // The value of the limit of the server with this name.
 double LimitOf(const Limits& limits, const std::string& name) {
@@ -66,8 +69,10 @@ void CheckEarlyText(const StreamOptions& options, const Limits& limits) {
 // A client with small chunks in large windows would compute many times as much as its audio.
 void CheckWindow(const StreamOptions& options, const Limits& limits) {
   if (options.right_context < 0 || options.left_context < 0 || options.chunk_size < 1) return;
-  const int64_t contexts =
-      (options.cached_windows ? 0 : options.left_context) + options.right_context;
+  const int64_t left_context = options.cached_windows
+                                   ? std::min(options.left_context, kMostComputedAnew)
+                                   : options.left_context;
+  const int64_t contexts = left_context + options.right_context;
   if (contexts <= (limits.max_window_factor - 1) * options.chunk_size) return;
   const auto chosen = [](const char* name, int64_t value) {
     return OptionName(name, std::to_string(value));

@@ -321,7 +321,7 @@ TEST(StreamRequest, TheServersCachedWindowsAreOfWindows) {
   EXPECT_TRUE(CompleteOptions(request, defaults, {}).cached_windows) << "refused by the model";
 }
 
-TEST(StreamRequest, WithoutItsLeftContextACachedWindowMayBeSmall) {
+TEST(StreamRequest, ACachedWindowMayBeSmallBesideItsLeftContext) {
   StartRequest request;
   request.options.Set("chunk_size", int64_t{4});
   request.options.Set("left_context", int64_t{128});
@@ -331,6 +331,15 @@ TEST(StreamRequest, WithoutItsLeftContextACachedWindowMayBeSmall) {
             }).find("--max_window_factor"),
             std::string::npos);
   request.options.Set("cached_windows", true);
+  CompleteOptions(request, {}, {});
+  // In the first seconds it computes 64 frames of its left context.
+  request.options.Set("chunk_size", int64_t{2});
+  request.options.Set("right_context", int64_t{0});
+  EXPECT_NE(ErrorMessage<std::invalid_argument>([&] {
+              CompleteOptions(request, {}, {});
+            }).find("--max_window_factor"),
+            std::string::npos);
+  request.options.Set("left_context", int64_t{62});
   CompleteOptions(request, {}, {});
 }
 
