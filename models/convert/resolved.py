@@ -151,7 +151,7 @@ def recommend_chunks(resolved: Resolved) -> None:
     elif section["chunk_size"] == -1:
         multiple = _chunk_multiple(encoder)
         section.update(chunk_size=-(-32 // multiple) * multiple,
-                       left_context=-(-128 // multiple) * multiple, only=None)
+                       left_context=128 // multiple * multiple, only=None)
         resolved.assumed["streaming"] = "the model was trained on whole utterances"
 
 

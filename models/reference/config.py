@@ -69,7 +69,7 @@ class ConformerConfig:
                              f"{self.model_dim}")
         if self.model_dim % 2 != 0:
             raise ValueError(f"model_dim is {self.model_dim}, sinusoids need an even number")
-        if geometry_of(self.subsampling).num_encoder_frames(self.input_dim) < 1:
+        if geometry_of(self.subsampling).num_bins(self.input_dim) < 1:
             raise ValueError(f"input_dim is {self.input_dim}, too few bins for subsampling "
                              f"{self.subsampling.type}")
         check_positive("layer_norm_eps", self.layer_norm_eps)

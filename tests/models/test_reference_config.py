@@ -9,6 +9,7 @@ from reference_models import CONFIG, model_configs, with_
 
 from models.reference.config import ConformerConfig
 from models.reference.positions import make_options
+from models.reference.subsampling import SubsamplingConfig
 
 MODELS = model_configs()
 
@@ -47,6 +48,13 @@ def test_json_of_one_model():
 def test_fields_of_a_position(scheme, fields):
     config = with_(position=make_options(scheme))
     assert set(config.to_json()["position"]) == {"scheme"} | fields
+
+
+def test_bins_that_are_channels_may_be_few():
+    few = dict(input_dim=2, subsampling=SubsamplingConfig("conv1d2"))
+    assert with_(**few).input_dim == 2
+    with pytest.raises(ValueError, match="too few bins for subsampling conv2d2"):
+        with_(**{**few, "subsampling": SubsamplingConfig("conv2d2")})
 
 
 def objects(encoder, path=()):
