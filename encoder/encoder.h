@@ -138,7 +138,8 @@ class Encoder {
   // the other segments: with the CPU backend to the bit, with LibTorch but for the rounding of a
   // matmul with more rows. Throws std::invalid_argument when two segments share a state, when a
   // stream continues after its last chunk, when a left context is below -1 or that of a window
-  // below 0, when a cached window is no window, or when the model needs the whole utterance and a
+  // below 0, when a cached window is no window, when a chunk or its left context cuts a group of
+  // frames (EncoderConfig::ChunkMultiple), or when the model needs the whole utterance and a
   // segment is less and no window.
   EncoderOutput Step(const std::vector<EncoderSegment>& segments,
                      const LayerObserver& observer = nullptr) const;
@@ -146,7 +147,8 @@ class Encoder {
   // The whole utterance in one pass under the chunk mask, which chunk by chunk must equal.
   // features: (num_frames, input_dim); chunk_size -1: the whole utterance; left_context -1:
   // unlimited. Returns (encoder frames, model_dim). Throws std::invalid_argument when chunk_size is
-  // 0, either is below -1, or the model needs the whole utterance in one chunk.
+  // 0, either is below -1 or cuts a group of frames, or the model needs the whole utterance in one
+  // chunk.
   Matrix ForwardUnderMask(const float* features, int64_t num_frames, int64_t chunk_size,
                           int64_t left_context, const LayerObserver& observer = nullptr) const;
 

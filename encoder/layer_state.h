@@ -13,7 +13,8 @@
 namespace runnel {
 
 // A value. Keys, values and the convolution cache hold rows of d, in the data type that the backend
-// chooses. Keys and values together are the att_cache of WeNet's checkpoints.
+// chooses; keys and values of groups of G frames, rows of G d. Keys and values together are the
+// att_cache of WeNet's checkpoints.
 struct LayerState {
   RowRing keys;    // of the last left_context encoder frames, fewer at the start
   RowRing values;  // of the same frames
@@ -55,7 +56,7 @@ struct LayerState {
 // One stream's part of a step: encoder frames to compute, which are consecutive rows of a matrix
 // that holds the rows of all segments.
 struct Segment {
-  FrameRange frames;       // encoder frames, counted from the stream's start; at least one
+  FrameRange frames;       // of the layer, counted from the stream's start; at least one
   int64_t frame_step = 1;  // frames of the subsampling per frame: more after a layer with a stride
   int64_t first_row = 0;   // of frames.begin
 
@@ -66,10 +67,10 @@ struct Segment {
   // follows then.
   std::optional<int64_t> num_features;
 
-  // The rows are chunks of `chunk_size` encoder frames: one chunk when the stream is computed chunk
-  // by chunk, several when a whole utterance is computed under a chunk mask. A frame attends to its
-  // chunk and to `left_context` encoder frames before the chunk (-1: all), as far as the state
-  // holds them.
+  // The rows are chunks of `chunk_size` frames: one chunk when the stream is computed chunk by
+  // chunk, several when a whole utterance is computed under a chunk mask. A frame attends to its
+  // chunk and to `left_context` frames before the chunk (-1: all), as far as the state holds them.
+  // In layers before a stride, all these are the frames of that layer.
   int64_t chunk_size = 0;
   int64_t left_context = -1;
 

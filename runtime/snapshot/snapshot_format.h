@@ -13,7 +13,8 @@
 //
 // Numbers are little-endian and as wide as their C++ type (int32_t, int64_t, float, double). A bool
 // is one byte, 0 or 1. Lists and texts follow their length, 8 bytes. Values that can be computed
-// from others are not stored. Any change of the contents needs a new version.
+// from others are not stored. A release whose contents differ from those of the last one has a new
+// version, one number higher, however many changes there were between.
 #ifndef RUNNEL_RUNTIME_SNAPSHOT_SNAPSHOT_FORMAT_H_
 #define RUNNEL_RUNTIME_SNAPSHOT_SNAPSHOT_FORMAT_H_
 
