@@ -68,7 +68,8 @@ Normalize = Callable[[_Recognizer, Tensor, int, int, int], Tensor]
 
 
 class _Once:
-    """Each frame by the statistics of all frames that were there when it first came."""
+    """Each frame by the statistics of all frames that were there when it was in the chunk; those of
+    the right context by the present ones."""
 
     def __init__(self) -> None:
         self._done: List[Tensor] = []  # frames in order; those of a right context come again
@@ -87,7 +88,7 @@ class _Once:
 STATISTICS: Dict[str, Callable[[], Normalize]] = {
     "of the window": lambda: lambda r, x, first, _, end: r.normalize(x[first:end], x[first:end]),
     "of all frames so far": lambda: lambda r, x, first, _, end: r.normalize(x[first:end], x[:end]),
-    "of all frames so far, each frame normalised once": _Once,
+    "of all frames so far, those of the left context as in their own chunk": _Once,
     "of all frames up to the end of the chunk":
         lambda: lambda r, x, first, chunk_end, end: r.normalize(x[first:end], x[:chunk_end]),
     "of the whole recording": lambda: lambda r, x, first, _, end: r.normalize(x[first:end], x),
