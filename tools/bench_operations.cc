@@ -1,9 +1,9 @@
 // bench_operations: the time of features and of whole steps at the sizes of an AISHELL Conformer,
-// measured with Google Benchmark. `items_per_second` counts feature frames of `feature_stream` and
-// `fbank`, and chunks of one stream of `layers/whole_step/cpu/precision/streams`, the encoder and
-// the CTC head. Its counters, listed at RunWholeStep, give the time of each part. `layers` is a
-// name of AllMeasuredLayers. `piece/...` are operations that are no part of a step, or too small a
-// one to be seen there: items are rows of 512 values, or hypotheses of a transducer.
+// measured with Google Benchmark. `items_per_second` counts feature frames of `feature_stream`,
+// `fbank` and `mfcc`, and chunks of one stream of `layers/whole_step/cpu/precision/streams`, the
+// encoder and the CTC head. Its counters, listed at RunWholeStep, give the time of each part.
+// `layers` is a name of AllMeasuredLayers. `piece/...` are operations that are no part of a step,
+// or too small a one to be seen there: items are rows of 512 values, or hypotheses of a transducer.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -25,6 +25,8 @@
 #include "encoder/encoder_weights.h"
 #include "frontend/feature_stream.h"
 #include "frontend/features/fbank.h"
+#include "frontend/features/frame_extractor.h"
+#include "frontend/features/mfcc.h"
 #include "runtime/model/model_config.h"
 #include "runtime/transducer/transducer.h"
 #include "runtime/transducer/transducer_config.h"
@@ -178,24 +180,36 @@ void FeatureFrames(benchmark::State& state) {
   state.SetItemsProcessed(num_frames);
 }
 
-// The log mel energies of one frame, from its samples.
-void FbankFrames(benchmark::State& state) {
-  FbankOptions options;
-  options.num_mel_bins = 80;
-  const Fbank fbank(options);
+// One frame, from its samples.
+void Frames(benchmark::State& state, const FrameExtractor& extractor) {
   std::vector<float> samples = SpeechShapedNoise(10, kSampleRateHz, 1);
   for (float& sample : samples) sample *= 32768;
-  std::vector<float> features(static_cast<size_t>(fbank.dim()));
+  std::vector<float> features(static_cast<size_t>(extractor.dim()));
   FrameScratch scratch;
-  const auto last = static_cast<int64_t>(samples.size()) - fbank.frame_length();
+  const auto last = static_cast<int64_t>(samples.size()) - extractor.frame_length();
   int64_t frame = 0;
   for (auto _ : state) {
-    fbank.ComputeFrame(samples.data() + frame * fbank.frame_shift() % last, frame, &scratch,
-                       features.data());
+    extractor.ComputeFrame(samples.data() + frame * extractor.frame_shift() % last, frame, &scratch,
+                           features.data());
     benchmark::DoNotOptimize(features.data());
     ++frame;
   }
   state.SetItemsProcessed(frame);
+}
+
+// 80 log mel energies.
+void FbankFrames(benchmark::State& state) {
+  FbankOptions options;
+  options.num_mel_bins = 80;
+  Frames(state, Fbank(options));
+}
+
+// 80 cepstral coefficients, of as many log mel energies.
+void MfccFrames(benchmark::State& state) {
+  MfccOptions options;
+  options.num_mel_bins = 80;
+  options.num_ceps = 80;
+  Frames(state, Mfcc(options));
 }
 
 // The counters of an operation whose floor is reported: of one item, its operations, and its share
@@ -311,6 +325,7 @@ void RegisterAll() {
   benchmark::RegisterBenchmark("piece/stateless_joint", ScoreStateless);
   benchmark::RegisterBenchmark("feature_stream", FeatureFrames);
   benchmark::RegisterBenchmark("fbank", FbankFrames);
+  benchmark::RegisterBenchmark("mfcc", MfccFrames);
   using kernels::MatmulType;
   const std::vector<std::pair<std::string, MatmulType>> types = {
       {"float32", MatmulType::kFloat32},

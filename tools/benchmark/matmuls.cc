@@ -28,6 +28,7 @@ std::vector<StageOutput> StageOutputs(const EncoderConfig& config, int64_t chunk
   return outputs;
 }
 
+// chunk_size: frames of the subsampling.
 void AddSubsampling(const EncoderConfig& config, int64_t chunk_size, int64_t num_streams,
                     std::vector<Matmul>* matmuls) {
   const SubsamplingGeometry geometry(config.subsampling);
@@ -61,7 +62,8 @@ int64_t Operations(const Matmul& matmul) {
 // Adds convolutions in which every channel is computed by itself, or that read one channel.
 void AddDepthwise(const EncoderConfig& config, int64_t chunk_size, PartCounts* operations) {
   const SubsamplingGeometry geometry(config.subsampling);
-  const std::vector<StageOutput> outputs = StageOutputs(config, chunk_size);
+  const std::vector<StageOutput> outputs =
+      StageOutputs(config, chunk_size * config.frames_per_encoder_frame(0));
   const bool all = config.subsampling.type == SubsamplingType::kDwStriding8;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (geometry.bins_are_channels() || (i > 0 && !all)) continue;
@@ -70,9 +72,9 @@ void AddDepthwise(const EncoderConfig& config, int64_t chunk_size, PartCounts* o
                                        NumChannels(config.subsampling, i, config.model_dim) *
                                        kernel_size * kernel_size;
   }
-  if (config.convolution) {
-    (*operations)[kConvolutionPart] += int64_t{2} * config.num_layers * chunk_size *
-                                       config.convolution->kernel_size * config.model_dim;
+  for (int layer = 0; config.convolution && layer < config.num_layers; ++layer) {
+    const int64_t rows = chunk_size * config.frames_per_encoder_frame(layer + 1);
+    (*operations)[kConvolutionPart] += 2 * rows * config.kernel_size(layer) * config.model_dim;
   }
   if (config.branches) {
     const BranchesConfig& branches = *config.branches;
@@ -96,16 +98,23 @@ int64_t NumWindowPairs(const AttentionWindow& window, int64_t num_frames) {
 
 // Scores of keys and positions, and context.
 int64_t AttentionOperations(const EncoderConfig& config, const StreamingSetting& setting) {
-  const int64_t keys = setting.left_context + setting.chunk_size;
-  int64_t products = 2 * setting.chunk_size * keys;  // of vectors of d values
-  if (const auto* shifted = std::get_if<ChunkRpe>(&config.position)) {
-    products += setting.chunk_size * (keys + setting.chunk_size - 1);
-    if (shifted->window) products = 3 * NumWindowPairs(*shifted->window, setting.chunk_size);
+  const bool is_unshifted = std::holds_alternative<UnshiftedPosition>(config.position) ||
+                            std::holds_alternative<GroupedUnshifted>(config.position);
+  int64_t products = 0;  // of vectors of d values
+  for (int layer = 0; layer < config.num_layers; ++layer) {
+    const int64_t queries = setting.chunk_size * config.frames_per_encoder_frame(layer);
+    const int64_t keys = setting.left_context * config.frames_per_encoder_frame(layer) + queries;
+    // A pair of groups is a product of vectors that are as many times as long.
+    const int64_t pairs = queries * keys / config.group_size(layer);
+    const auto* shifted = std::get_if<ChunkRpe>(&config.position);
+    if (shifted != nullptr && shifted->window) {
+      products += 3 * NumWindowPairs(*shifted->window, queries);
+    } else {
+      products += (is_unshifted ? 3 : 2) * pairs;
+      if (shifted != nullptr) products += queries * (keys + queries - 1);
+    }
   }
-  if (std::holds_alternative<UnshiftedPosition>(config.position)) {
-    products += setting.chunk_size * keys;
-  }
-  return int64_t{2} * config.num_layers * products * config.model_dim;
+  return 2 * products * config.model_dim;
 }
 
 }  // namespace
@@ -117,7 +126,8 @@ int64_t OperationCount::dense() const {
 std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, int64_t chunk_size,
                                  int64_t num_streams) {
   const EncoderConfig& encoder = config.encoder;
-  const int64_t rows = num_streams * chunk_size;
+  const int64_t encoder_rows = num_streams * chunk_size;
+  int64_t rows = encoder_rows * encoder.frames_per_encoder_frame(0);  // of the present layer
   const int64_t dim = encoder.model_dim;
   const int64_t hidden = encoder.feed_forward.hidden_dim;
   std::vector<Matmul> matmuls;
@@ -126,7 +136,7 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
     matmuls.push_back({kFeedForwardPart, rows, dim, hidden});
     matmuls.push_back({kFeedForwardPart, rows, hidden, dim});
   };
-  AddSubsampling(encoder, chunk_size, num_streams, &matmuls);
+  AddSubsampling(encoder, chunk_size * encoder.frames_per_encoder_frame(0), num_streams, &matmuls);
   if (encoder.type == EncoderType::kMultitalkerConformer) {
     matmuls.insert(matmuls.end(), 2, {kFeedForwardPart, rows, dim, dim});
   }
@@ -136,6 +146,7 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
     matmuls.push_back({kAttentionPart, rows, dim, dim});
     if (encoder.convolution) {
       matmuls.push_back({kConvolutionPart, rows, dim, 2 * dim});
+      rows /= encoder.stride(layer);
       matmuls.push_back({kConvolutionPart, rows, dim, dim});
     }
     if (encoder.branches) {
@@ -150,7 +161,7 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
     add_feed_forward();
   }
   if (head == MeasuredHead::kCtc) {
-    matmuls.push_back({kCtcPart, rows, dim, config.vocabulary.vocab_size});
+    matmuls.push_back({kCtcPart, encoder_rows, dim, config.vocabulary.vocab_size});
   }
   return matmuls;
 }
@@ -183,7 +194,11 @@ PartCounts NumWeights(const std::vector<Matmul>& matmuls) {
 }
 
 int64_t NumCachedValues(const EncoderConfig& config, const StreamingSetting& setting) {
-  return int64_t{2} * config.num_layers * setting.left_context * config.model_dim;
+  int64_t frames = 0;
+  for (int layer = 0; layer < config.num_layers; ++layer) {
+    frames += setting.left_context * config.frames_per_encoder_frame(layer);
+  }
+  return 2 * frames * config.model_dim;
 }
 
 }  // namespace runnel

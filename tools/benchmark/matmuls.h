@@ -41,9 +41,10 @@ struct Matmul {
   int64_t width = 1;
 };
 
-// The large matmuls of one chunk of `num_streams` streams, in order of computation. They exclude
-// convolutions of a single channel, depthwise convolutions, and the matmuls of attention scores and
-// context, which have no weight, and those of a transducer.
+// The large matmuls of one chunk of `num_streams` streams, in order of computation. chunk_size:
+// encoder frames; layers before a stride compute more rows. They exclude convolutions of a single
+// channel, depthwise convolutions, the matmuls of attention scores and context, which have no
+// weight, and those of a transducer.
 std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, int64_t chunk_size,
                                  int64_t num_streams);
 

@@ -66,6 +66,20 @@ EncoderConfig LocalAttentionConfig() {
   return config;
 }
 
+// WeNet's recipe for AISHELL, made causal: layers 3 and 7 have a stride, and the layers up to the
+// first of them attend in groups of 3 frames.
+EncoderConfig EfficientConformerConfig() {
+  EncoderConfig config = AishellConfig();
+  config.type = EncoderType::kEfficientConformer;
+  config.num_heads = 8;
+  config.subsampling.type = SubsamplingType::kConv2d2;
+  config.convolution->kernel_size = 15;
+  config.position = GroupedUnshifted{{}, {3, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}};
+  config.strides = {1, 1, 1, 2, 1, 1, 1, 2, 1, 1, 1, 1};
+  config.strides_divide_kernels = true;
+  return config;
+}
+
 }  // namespace
 
 std::vector<MeasuredLayers> AllMeasuredLayers() {
@@ -73,6 +87,7 @@ std::vector<MeasuredLayers> AllMeasuredLayers() {
           {"e_branchformer", EBranchformerConfig()},
           {"reworked_conformer", ReworkedConformerConfig()},
           {"rotary", RotaryConfig()},
+          {"efficient_conformer", EfficientConformerConfig(), {15, 63}},
           {"local_attention", LocalAttentionConfig(), {kUtteranceFrames, 0}}};
 }
 

@@ -22,7 +22,7 @@ struct MeasuredLayers {
 };
 
 // The Conformer in the sizes of WeNet's AISHELL model; the others in the same sizes, but for the
-// E-Branchformer.
+// E-Branchformer and the Efficient Conformer.
 std::vector<MeasuredLayers> AllMeasuredLayers();
 
 }  // namespace runnel

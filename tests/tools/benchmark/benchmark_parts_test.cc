@@ -75,6 +75,29 @@ TEST(MatmulsTest, WeightsAndCachesOfAWellKnownModel) {
   EXPECT_EQ(NumCachedValues(config.encoder, {16, 64}), 12 * 2 * 64 * 256);
 }
 
+TEST(MatmulsTest, OperationsOfLayersWithStridesAndGroups) {
+  ModelConfig config = AishellConfig();
+  config.encoder.type = EncoderType::kEfficientConformer;
+  config.encoder.num_layers = 2;
+  config.encoder.convolution->kernel_size = 15;
+  config.encoder.position = GroupedUnshifted{{}, {3, 1}};
+  config.encoder.strides = {2, 1};
+  config.encoder.strides_divide_kernels = true;
+  const OperationCount count = OperationsPerChunk(config, MeasuredHead::kCtc, {3, 6});
+  // Layer 0 has 6 frames up to its convolution, which gives 3; layer 1 has 3.
+  EXPECT_EQ(count.parts[kFeedForwardPart], 2 * (6 + 3 + 3 + 3) * 2 * 256 * 2048);
+  EXPECT_EQ(count.parts[kAttentionPart], 2 * (6 + 3) * 4 * 256 * 256);
+  EXPECT_EQ(count.parts[kConvolutionPart],
+            2 * ((6 + 3) * 2 * 256 * 256 + (3 + 3) * 256 * 256 + 3 * (15 + 7) * 256));
+  EXPECT_EQ(count.parts[kCtcPart], 2 * 3 * 256 * 4233);
+  // 2 groups with 6, of 3 times as many values; then 3 frames with 9. Keys, positions and values.
+  EXPECT_EQ(count.attention, 2 * 3 * (2 * 6 * 3 + 3 * 9) * 256);
+  EXPECT_EQ(NumCachedValues(config.encoder, {3, 6}), 2 * (12 + 6) * 256);
+  config.encoder.strides = {1, 1};
+  EXPECT_EQ(OperationsPerChunk(config, MeasuredHead::kCtc, {6, 6}).parts[kSubsamplingPart],
+            count.parts[kSubsamplingPart]);
+}
+
 TEST(MatmulsTest, OperationsOfIcefallsSubsampling) {
   ModelConfig config = AishellConfig();
   config.encoder.subsampling.type = SubsamplingType::kConv2d122;

@@ -10,13 +10,14 @@ from tools.benchmark.report.cells import row_of, verdict
 from tools.benchmark.report.plan import CHUNK_SIZE
 
 _FLOORS = "^conformer/"  # operations that have counters for each part
-_OTHER_LAYERS = ("^(conformer|e_branchformer|reworked_conformer|rotary)/.*/(float32|int8)/16$|"
+_OTHER_LAYERS = ("^(conformer|e_branchformer|reworked_conformer|rotary|efficient_conformer)/.*/"
+                 "(float32|int8)/16$|"
                  "^local_attention/.*/(float32|int8)/1$")
 _PIECES = "^piece/"
-_FEATURES = "^(feature_stream|fbank)$"
+_FEATURES = "^(feature_stream|fbank|mfcc)$"
 _LAYERS = {"conformer": "Conformer", "e_branchformer": "E-Branchformer",
            "reworked_conformer": "icefall's reworked Conformer", "rotary": "rotary positions",
-           "local_attention": "local attention"}
+           "efficient_conformer": "Efficient Conformer", "local_attention": "local attention"}
 _LAYERS_TARGET = 1.2  # multiple of the floor of a step, relative to the Conformer's
 # Pieces that stand in the place of another one, and how much more time they may take.
 _COUNTERPARTS = {"basic_norm": "layer_norm", "double_swish": "swish"}
@@ -130,7 +131,9 @@ bench_operations --benchmark_filter='{_PIECES}'
 
 Time and floor as [above](#distance-from-the-floor), for 16 streams. The layers have the sizes of
 the Conformer, but for the E-Branchformer, which is WeNet's (17 layers, kernels of 31 frames; its
-cgMLP and merging count as convolution). Local attention is NeMo's: utterances of 1024 encoder
+cgMLP and merging count as convolution), and the Efficient Conformer, also WeNet's (strides of 2 in
+layers 3 and 7, attention in groups of 3 frames before, chunks of 15 encoder frames of 80 ms with 63
+before; the time is that of 16). Local attention is NeMo's: utterances of 1024 encoder
 frames, one at a time, in which a frame attends to 128 frames on both sides; the time is that of 16
 frames. Last column: the multiple of the whole step relative to the Conformer's. Target: at most
 {_LAYERS_TARGET}x.
@@ -181,7 +184,7 @@ bench_operations --benchmark_filter='{_FEATURES}'
 ```
 
 One feature frame of 80 bins on one thread: computed alone (`fbank`), and by a stream from packets
-of 100 ms (`feature_stream`).
+of 100 ms (`feature_stream`). `mfcc` are 80 cepstral coefficients of as many bins.
 
 """ + table(["operation", "microseconds per frame"],
             [(row["name"], f"{1e6 / row['items_per_second']:.2f}") for row in operations])
