@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "encoder/subsampling_geometry.h"
@@ -137,6 +138,13 @@ std::string MergedName(const std::vector<std::string>& names) {
   std::string merged;
   for (const std::string& name : names) merged += (merged.empty() ? "" : "+") + name;
   return merged;
+}
+
+std::vector<std::string> MergedParts(const std::string& name) {
+  std::vector<std::string> parts;
+  std::istringstream stream(name);
+  for (std::string part; std::getline(stream, part, '+');) parts.push_back(part);
+  return parts;
 }
 
 LinearWeights Stacked(const std::vector<LinearWeights>& parts) {

@@ -154,6 +154,8 @@ LayerNormWeights BindLayerNorm(Weights* weights, const std::string& name, int64_
 // Name of a matrix that several tensors of the model file are merged into, in their order:
 // "a.weight+b.weight".
 std::string MergedName(const std::vector<std::string>& names);
+// The names that MergedName merged.
+std::vector<std::string> MergedParts(const std::string& name);
 // One layer that computes the outputs of all parts, one after the other. A part without a bias gets
 // zeros.
 LinearWeights Stacked(const std::vector<LinearWeights>& parts);

@@ -47,10 +47,10 @@ Every tool takes the new file as --model. It is mapped: it loads at once, no sec
 weights is in memory, and processes share it. Results are those of M.pt with the same --precision, to
 the bit. The file serves every CPU. The output replaces a file of its name when it is complete.
 
-int4 gives the encoder's layers weights of four bits, and the rest eight. With speech (--wav or
---wav_scp; some minutes, as the model will hear it), weights are rounded so that the output changes
-little on it. Layers that still change it most keep eight bits, until all others together change it by
---max_error at most, as far as their errors add up like noise.
+int4 gives the matrices of the encoder's layers weights of four bits, and the others eight. With some
+minutes of speech (--wav or --wav_scp), weights are rounded so that the output changes little on it.
+Layers that still change it most keep eight bits, until all others together change it by --max_error
+at most, if their errors add up like noise. Only pack_model gives int4.
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
@@ -83,13 +83,25 @@ void CheckSpeechFlags(Precision precision) {
 }
 
 std::vector<std::vector<float>> ReadSpeech(const std::vector<Recording>& recordings,
-                                           const ModelParts& model) {
+                                           const ModelParts& model, Console* console) {
   std::vector<std::vector<float>> speech;
+  size_t num_values = 0;
   for (const Recording& recording : recordings) {
     AudioFeatureSource source(recording.path, -1, model.frame_extractor,
                               model.config.features.sample_scale);
     speech.push_back(source.ReadVector(std::numeric_limits<int64_t>::max()));
+    num_values += speech.back().size();
+    if (const std::string warning = source.LengthWarning(); !warning.empty()) {
+      console->Info(warning);
+    }
+    if (speech.back().empty()) {
+      console->Info(recording.path + ": is too short for a feature frame and was left out");
+    }
   }
+  const double frame_s = model.frame_extractor->geometry().shift_ms() / 1000;
+  const auto num_frames = static_cast<double>(num_values) / model.frame_extractor->dim();
+  console->Info("speech: " + Decimal(num_frames * frame_s, 1) + " s in " +
+                std::to_string(recordings.size()) + " recordings");
   return speech;
 }
 
@@ -106,11 +118,17 @@ std::string Text(const std::vector<int>& layers) {
   return text.empty() ? "none" : text;
 }
 
-uint64_t PackBySpeech(Console* console) {
-  const std::vector<Recording> recordings =
-      FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
+// None without the flags.
+std::vector<Recording> SpeechFromFlags() {
+  if (!FLAGS_wav_scp.empty()) return ReadRecordingList(FLAGS_wav_scp);
+  return FLAGS_wav.empty() ? std::vector<Recording>() : RecordingsFromPaths(FLAGS_wav);
+}
+
+uint64_t PackBySpeech(const std::vector<Recording>& recordings, Console* console) {
   FourBitOptions options;
-  options.read_speech = [&](const ModelParts& model) { return ReadSpeech(recordings, model); };
+  options.read_speech = [&](const ModelParts& model) {
+    return ReadSpeech(recordings, model, console);
+  };
   options.max_error = FLAGS_max_error;
   options.on_layer = [console](int layer, int num_layers) {
     console->SetStatus("layer " + std::to_string(layer + 1) + "/" + std::to_string(num_layers));
@@ -130,11 +148,14 @@ int Run(Console* console) {
   const Precision precision = PrecisionFromFlag();
   RequireFlag("output", "a file to write");
   CheckSpeechFlags(precision);
-  CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_units, FLAGS_wav_scp});
+  std::vector<std::string> inputs = {FLAGS_model, FLAGS_units, FLAGS_wav_scp};
+  const std::vector<Recording> speech = SpeechFromFlags();
+  for (const Recording& recording : speech) inputs.push_back(recording.path);
+  CheckOutputIsNoInput(FLAGS_output, inputs);
   CheckOutputCanBeReplaced(FLAGS_output);
-  const uint64_t size = FLAGS_wav.empty() && FLAGS_wav_scp.empty()
+  const uint64_t size = speech.empty()
                             ? PackModel(FLAGS_model, precision, FLAGS_units, FLAGS_output)
-                            : PackBySpeech(console);
+                            : PackBySpeech(speech, console);
   console->Info(FLAGS_output + ": packed as " + PrecisionName(precision) + ", " +
                 Decimal(static_cast<double>(size) / 1e6, 1) + " MB");
   return kExitSuccess;

@@ -56,10 +56,10 @@ if options of the CPU backend are given). It compares
     joint network with TorchScript,
   - of an attention decoder: scores of random hypotheses, in each direction, with TorchScript,
   - of a language prompt: its output for two languages with TorchScript,
-and prints the largest error of each. A file with packed weights holds no TorchScript: instead, Runnel's
-kernels are compared with LibTorch's operations in float64, with the same rounded weights. Errors are relative to the largest magnitude in the result (or to
-1 where that is larger); of tokens, the error is the number that differ. Memory grows with the square
-of the audio's length; use a minute or less.
+and prints the largest error of each. A file with packed weights holds no TorchScript: instead, the
+encoder is compared with LibTorch's operations in float64, with the weights as they were rounded. Errors
+are relative to the largest magnitude in the result (or to 1 where that is larger); of tokens, the error
+is the number that differ. Memory grows with the square of the audio's length; use a minute or less.
 Exit code: 0 all within the tolerance, 1 otherwise, 2 wrong flags.
 
 Examples:
@@ -88,9 +88,14 @@ bool NeedsCpuBackend() {
   return options.backend == Backend::kCpu || options.step_threads > 1 || options.bfloat16_cache;
 }
 
+bool IsByLibTorch() {
+  return ModelOptionsFromFlags(Precision::kDefault).backend == Backend::kLibTorch ||
+         PrecisionFromFlag() == Precision::kFloat64;
+}
+
 std::vector<Precision> PrecisionsFromFlag() {
   if (const std::optional<Precision> precision = PrecisionFromFlag()) return {*precision};
-  if (IsPackedFile(ModelFile())) return {ReadPackedFile(ModelFile()).precision};
+  if (IsPackedFile(ModelFile()) && !IsByLibTorch()) return {ReadPackedFile(ModelFile()).precision};
   if (NeedsCpuBackend()) return {Precision::kFloat32};
   return {Precision::kFloat32, Precision::kFloat64};
 }
@@ -129,7 +134,7 @@ VerificationOptions OptionsFromFlags(Precision precision) {
   options.seed = FLAGS_seed;
   options.layer_by_layer = FLAGS_verbose;
   options.compare_torchscript = IsAsInFile() && !IsPackedFile(ModelFile());
-  options.compare_libtorch = IsPackedFile(ModelFile());
+  options.compare_libtorch = IsPackedFile(ModelFile()) && !IsByLibTorch();
   options.num_threads = FLAGS_num_threads > 0
                             ? FLAGS_num_threads
                             : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -185,7 +190,7 @@ int Run(Console* console) {
         "not compared with the file's TorchScript, which is WeNet's or computes without "
         "the substitutes asked for\n");
   }
-  if (!PrecisionFromFlag() && NeedsCpuBackend()) {
+  if (!PrecisionFromFlag() && NeedsCpuBackend() && !IsPackedFile(ModelFile())) {
     std::printf("float64 is left out: the CPU backend, which the flags ask for, has none\n");
   }
   std::string failure;

@@ -145,7 +145,7 @@ class CpuBackend final : public EncoderBackend {
 
  private:
   // Null for float32, which is not packed.
-  PackMatrix PackPositions() const {
+  PositionPacker PackPositions() const {
     if (options_.position_type == kernels::MatmulType::kFloat32) return nullptr;
     return [this](const LinearWeights& weights) {
       return packer_->Pack(weights, {options_.position_type, kernels::MatmulOutput::kStore});

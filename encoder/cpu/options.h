@@ -11,9 +11,6 @@ namespace runnel::cpu {
 
 struct Options {
   kernels::MatmulType matmul_type = kernels::MatmulType::kFloat32;
-  // Of the projections of positions by distance, which are multiplied in float32 whatever they are
-  // stored as.
-  kernels::MatmulType position_type = kernels::MatmulType::kFloat32;
   // Keys and values of the left context are stored as bfloat16, which halves the memory of a
   // stream. Those of the current chunk are rounded alike, so that a frame has the same keys in
   // every chunk that attends to it.
@@ -22,6 +19,8 @@ struct Options {
   // Those of most chunks. Position tables have them from the start, and no more: a table that grows
   // with the chunks of a stream keeps several sizes.
   std::optional<Distances> usual_distances = std::nullopt;
+  // Of the stored projections of positions by distance, which are multiplied in float32.
+  kernels::MatmulType position_type = kernels::MatmulType::kFloat32;
 };
 
 }  // namespace runnel::cpu

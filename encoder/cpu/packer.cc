@@ -1,6 +1,5 @@
 #include "encoder/cpu/packer.h"
 
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -28,14 +27,6 @@ Tensor WithColumnsExchanged(const Tensor& matrix, int64_t outer) {
   const int64_t rows = matrix.size(0), columns = matrix.size(1);
   if (outer == 1 || outer == columns) return matrix;
   return Transposed(matrix.Reshaped({rows, outer, columns / outer})).Reshaped({rows, columns});
-}
-
-// The parts of MergedName.
-std::vector<std::string> PartsOf(const std::string& name) {
-  std::vector<std::string> parts;
-  std::istringstream stream(name);
-  for (std::string part; std::getline(stream, part, '+');) parts.push_back(part);
-  return parts;
 }
 
 std::string Text(kernels::LinearShape shape) {
@@ -130,7 +121,7 @@ kernels::PackedLinear UnpackingPacker::Pack(const LinearWeights& weights, const 
       WithColumnsExchanged(Scaled(values, 1.0 / form.scale), input_dim / form.channels);
   // Those of a merged matrix are side by side, or one below the other.
   int64_t column = 0, row = 0;
-  for (const std::string& name : PartsOf(weights.name)) {
+  for (const std::string& name : MergedParts(weights.name)) {
     Tensor& tensor = tensors_->at(name);
     const int64_t rows = tensor.size(0), columns = tensor.count() / rows;
     if (!tensor.has_values()) {

@@ -46,7 +46,7 @@ class Packer {
   virtual void CheckAllTaken() const {}
 };
 
-// Of matmuls, by LinearWeights::name, what they multiply with.
+// Moments of the rows of matmuls, by LinearWeights::name.
 using Moments = std::map<std::string, kernels::InputMoments>;
 
 // How the weights of some int8 matmuls get four bits.

@@ -55,7 +55,7 @@ void ProjectFloat64(const LinearPos& layer, ConstRows sinusoids, int64_t begin, 
 }  // namespace
 
 LinearPos::LinearPos(Weights* weights, const std::string& attention_name,
-                     const AttentionSizes& sizes, bool bias, const PackMatrix& pack) {
+                     const AttentionSizes& sizes, bool bias, const PositionPacker& pack) {
   const std::string name = attention_name + ".linear_pos";
   const Shape shape{sizes.model_dim, sizes.model_dim};
   if (pack == nullptr) {

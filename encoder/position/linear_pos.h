@@ -17,7 +17,8 @@
 
 namespace runnel {
 
-using PackMatrix = std::function<kernels::PackedLinear(const LinearWeights& weights)>;
+// Packs the weight of a projection.
+using PositionPacker = std::function<kernels::PackedLinear(const LinearWeights& weights)>;
 
 // The projection of one layer. Immutable.
 class LinearPos {
@@ -25,7 +26,7 @@ class LinearPos {
   // Takes <attention_name>.linear_pos.weight (d, d) and, with a bias, .bias (d). `pack`: null, or
   // packs the weight, which saves the memory of float32.
   LinearPos(Weights* weights, const std::string& attention_name, const AttentionSizes& sizes,
-            bool bias, const PackMatrix& pack = nullptr);
+            bool bias, const PositionPacker& pack = nullptr);
 
   DataType data_type() const { return weight_.type(); }
   int64_t dim() const { return weight_.size(0); }  // d

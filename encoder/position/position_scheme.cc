@@ -14,7 +14,7 @@ PositionScheme ContentOnly(const AttentionSizes& sizes) {
 
 PositionModules BuildPositions(const PositionConfig& config, Weights* weights,
                                const std::vector<std::string>& attention_names,
-                               const AttentionSizes& sizes, const PackMatrix& pack) {
+                               const AttentionSizes& sizes, const PositionPacker& pack) {
   const SchemeSource source{weights, attention_names, sizes, pack};
   return std::visit([&](const auto& scheme) { return BuildScheme(scheme, source); }, config);
 }

@@ -93,7 +93,7 @@ struct PositionModules {
 // Weights does.
 PositionModules BuildPositions(const PositionConfig& config, Weights* weights,
                                const std::vector<std::string>& attention_names,
-                               const AttentionSizes& sizes, const PackMatrix& pack = nullptr);
+                               const AttentionSizes& sizes, const PositionPacker& pack = nullptr);
 
 // Adds the rows of `modules.input`; null where there are none.
 std::unique_ptr<const InputPositionModule> MakeInputPositions(const PositionModules& modules);

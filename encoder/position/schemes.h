@@ -14,7 +14,7 @@ struct SchemeSource {
   Weights* weights;
   const std::vector<std::string>& names;  // of the layers' attention
   const AttentionSizes& sizes;
-  const PackMatrix& pack;  // of projected positions by distance; null: they are not packed
+  const PositionPacker& pack;  // of projected positions by distance; null: they are not packed
 };
 
 // none.cc

@@ -230,7 +230,7 @@ ModelOptions WithPrecision(ModelOptions options, const PackedFile& file) {
   if (options.precision == Precision::kDefault) {
     options.precision = plain ? Precision::kFloat32 : file.precision;
   }
-  if (plain && options.precision == Precision::kInt4) {
+  if (file.matrices.empty() && options.precision == Precision::kInt4) {
     throw std::invalid_argument(file.archive.path +
                                 ": got precision int4, which a file has from pack_model, expected "
                                 "such a file");

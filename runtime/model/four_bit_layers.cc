@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 
 #include "encoder/encoder_weights.h"
 #include "runtime/model/encode_chunks.h"
@@ -78,7 +79,9 @@ double RelativeError(const std::vector<float>& actual, const std::vector<float>&
     error += (actual.at(i) - value) * (actual.at(i) - value);
     all += value * value;
   }
-  return all > 0 ? std::sqrt(error / all) : 0;
+  if (error == 0) return 0;
+  const double relative = std::sqrt(error / all);
+  return std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative;
 }
 
 }  // namespace runnel

@@ -37,7 +37,7 @@ std::vector<cpu::NamedMatrix> Mixed(const std::vector<cpu::NamedMatrix>& eight_b
 std::vector<float> EncoderOutput(const ModelParts& model,
                                  const std::vector<std::vector<float>>& recordings);
 
-// As in LayerError. Both have the same number of values.
+// As in LayerError; infinite where it is no number. Both have the same number of values.
 double RelativeError(const std::vector<float>& actual, const std::vector<float>& expected);
 
 }  // namespace runnel

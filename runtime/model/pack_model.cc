@@ -80,17 +80,19 @@ FourBitFile PackInFourBits(const std::string& path, const std::string& units_fil
   PackedFile result = WithoutWeights(file, Precision::kInt4);
   const PackedWeights eight_bits = PackWeights(std::move(file), Precision::kInt4);
   const auto speech = options.read_speech(*eight_bits.model);
-  cpu::FourBits form{IsMatmulOfLayer, {}};
-  EncoderOutput(*BuildFloat32(ReadPlainModel(path, units_file),
-                              std::make_shared<cpu::ObservingPacker>(&form)),
-                speech);
-  const PackedWeights four_bits =
-      PackWeights(ReadPlainModel(path, units_file), Precision::kInt4, &form);
-  result.archive.tensors = eight_bits.tensors;
   const std::vector<float> expected = EncoderOutput(*eight_bits.model, speech);
   if (expected.empty()) {
     throw std::runtime_error("the speech gives no encoder frame, expected longer recordings");
   }
+  cpu::FourBits form{IsMatmulOfLayer, {}};
+  const auto observed =
+      BuildFloat32(ReadPlainModel(path, units_file), std::make_shared<cpu::ObservingPacker>(&form));
+  // Without the silence with which a model warms up.
+  for (auto& [name, moments] : form.moments) moments = kernels::InputMoments(moments.dim());
+  EncoderOutput(*observed, speech);
+  const PackedWeights four_bits =
+      PackWeights(ReadPlainModel(path, units_file), Precision::kInt4, &form);
+  result.archive.tensors = eight_bits.tensors;
   FourBitFile written;
   const int num_layers = eight_bits.model->config.encoder.num_layers;
   for (int layer = 0; layer < num_layers; ++layer) {

@@ -45,15 +45,8 @@ const std::map<std::string, Precision>& Precisions() {
   return precisions;
 }
 
-const std::map<std::string, kernels::WeightFormat>& Formats() {
-  static const std::map<std::string, kernels::WeightFormat> formats = {
-      {"values", kernels::WeightFormat::kValues}, {"four bits", kernels::WeightFormat::kFourBits}};
-  return formats;
-}
-
-std::string FormatName(kernels::WeightFormat format) {
-  return format == kernels::WeightFormat::kFourBits ? "four bits" : "values";
-}
+// The format of a matrix. Other matrices have none.
+constexpr char kFourBits[] = "four bits";
 
 // Of the files that this version reads and writes.
 std::string Kind() { return std::string("named ") + kernels::kStoredMatrixKind; }
@@ -204,10 +197,11 @@ class PackedFileReader {
   kernels::StoredMatrix ReadMatrix(JsonSection* section) const {
     const std::vector<int64_t> shape = section->Integers("shape", 1, int64_t{1} << 31);
     if (shape.size() != 2) section->Fail("shape", "[output_dim, input_dim]");
-    // Files of earlier versions have no formats.
-    const kernels::WeightFormat format = section->Has("format")
-                                             ? section->Choice("format", Formats())
-                                             : kernels::WeightFormat::kValues;
+    kernels::WeightFormat format = kernels::WeightFormat::kValues;
+    if (section->Has("format")) {
+      format = section->Choice("format", std::map<std::string, kernels::WeightFormat>{
+                                             {kFourBits, kernels::WeightFormat::kFourBits}});
+    }
     return {{shape[1], shape[0]},         format, View(section, "values"), View(section, "scales"),
             View(section, "column_sums"), mapped_};
   }
@@ -271,12 +265,13 @@ uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
   }
   index["matrices"] = nlohmann::ordered_json::array();
   for (const auto& [name, matrix] : file.matrices) {
-    index["matrices"].push_back({{"name", name},
-                                 {"shape", {matrix.shape.output_dim, matrix.shape.input_dim}},
-                                 {"format", FormatName(matrix.format)},
-                                 {"values", sections.Add(matrix.values)},
-                                 {"scales", sections.Add(matrix.scales)},
-                                 {"column_sums", sections.Add(matrix.column_sums)}});
+    nlohmann::ordered_json entry = {{"name", name},
+                                    {"shape", {matrix.shape.output_dim, matrix.shape.input_dim}}};
+    if (matrix.format == kernels::WeightFormat::kFourBits) entry["format"] = kFourBits;
+    entry["values"] = sections.Add(matrix.values);
+    entry["scales"] = sections.Add(matrix.scales);
+    entry["column_sums"] = sections.Add(matrix.column_sums);
+    index["matrices"].push_back(std::move(entry));
   }
   const std::string text = index.dump();
   const uint64_t first_section = Aligned(sizeof(Header) + text.size());

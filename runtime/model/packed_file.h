@@ -11,11 +11,11 @@
 //   "note"       of its weights, for a log; only where there is one
 //   "config", "units"  sections: runnel.json and units.txt
 //   "tensors"    {"name", "shape", "values": section, or null for a tensor in the matrices}
-//   "matrices"   {"name", "shape": [output_dim, input_dim], "format": "values" or "four bits",
-//                "values", "scales", "column_sums": sections}. The name is that of the tensor that
-//                is packed; the names of several tensors that are packed as one matrix are joined
-//                by '+' (MergedName in encoder/encoder_weights.h). Matrices are found by name.
-//                pack_model writes them in the order in which a step reads them.
+//   "matrices"   {"name", "shape": [output_dim, input_dim], "format": "four bits", only where
+//                they are, "values", "scales", "column_sums": sections}. The name is that of the
+//                tensor that is packed; the names of several tensors that are packed as one matrix
+//                are joined by '+' (MergedName in encoder/encoder_weights.h). Matrices are found by
+//                name. pack_model writes them in the order in which a step reads them.
 // A section is [offset, size] in bytes. Numbers are little-endian. Files of other kinds are
 // refused.
 #ifndef RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_

@@ -18,8 +18,8 @@ std::vector<ModelOption> MakeModelTable() {
        Choice({"float32", "bfloat16", "int8", "float64", "default", "int4"}, FIELD(precision)),
        &C::precision, 0, 0, {}, "",
        "Data type of large matrix multiplications; float64, the reference: of everything. default: "
-       "that of a packed model file, float32 of others; verify_streaming: float32 and float64. int4: of "
-       "files from pack_model only.",
+       "that of a packed model file, float32 of others; verify_streaming: float32 and float64. "
+       "int4: of files from pack_model only.",
        nothing, tools},
       {"backend", Choice({"default", "cpu", "libtorch"}, FIELD(backend)), &C::backend, 0, 0, {}, "",
        "cpu: Runnel's kernels; libtorch: the reference, an optional component. default: cpu, but "

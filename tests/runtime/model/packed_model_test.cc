@@ -286,6 +286,23 @@ TEST_F(PackedModelTest, NamesThatDoNotFitAreOneLine) {
       Contains(error([](Json* all) { Find(*all, "ctc.ctc_lo.weight")->erase("name"); }), "name"));
 }
 
+TEST_F(PackedModelTest, FormatsThatDoNotFitAreOneLine) {
+  const std::string name = "encoder.encoders.0.feed_forward.w_1.weight";
+  const auto error = [&](Precision precision, const std::function<void(Json * matrix)>& change) {
+    return ErrorOf(WithIndex(testing::ReadBytes(Pack(precision)),
+                             [&](Json* index) { change(&*Find((*index)["matrices"], name)); }));
+  };
+  const auto four_bits = [](Json* matrix) { (*matrix)["format"] = "four bits"; };
+  EXPECT_EQ(
+      error(Precision::kFloat32, four_bits),
+      "packed matrix " + name + " has weights of four bits, expected them in int8 matmuls only");
+  EXPECT_TRUE(Contains(error(Precision::kInt8, four_bits), "bytes of weights, expected "));
+  EXPECT_TRUE(Contains(error(Precision::kInt4, [](Json* matrix) { matrix->erase("format"); }),
+                       "bytes of weights, expected "));
+  EXPECT_TRUE(Contains(error(Precision::kInt4, [](Json* matrix) { (*matrix)["format"] = "6"; }),
+                       "format is '6', expected four bits"));
+}
+
 TEST_F(PackedModelTest, ATensorThatIsThereTwiceIsNamed) {
   const std::string bytes = testing::ReadBytes(Pack(Precision::kInt8));
   EXPECT_EQ(ErrorOf(WithIndex(bytes,

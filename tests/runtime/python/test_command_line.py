@@ -53,7 +53,7 @@ def test_a_recording_that_was_cut_off_is_named(tmp_path):
 @pytest.mark.parametrize("arguments, status, expected", [
     (["transcribe", "no_such_model", "a.wav"], 1, "no_such_model"),
     (["transcribe", str(MODEL), "no_such.wav"], 1, "no_such.wav"),
-    (["transcribe", str(MODEL), "a.wav", "--precision=int4"], 1, "int4"),
+    (["transcribe", str(MODEL), "a.wav", "--precision=int3"], 1, "int3"),
     (["transcribe"], 2, "usage"), ([], 2, "usage"), (["fly"], 2, "fly")])
 def test_messages(arguments, status, expected):
     done = run_python("-m", "runnel", *arguments)

@@ -157,7 +157,8 @@ def test_audio_that_cannot_be_decoded_names_the_file(model, tmp_path):
 
 
 def test_models(model):
-    for options, expected in (({"precision": "int4"}, "precision is 'int4', expected float32, "),
+    for options, expected in (({"precision": "int3"}, "precision is 'int3', expected float32, "),
+                              ({"precision": "int4"}, "int4, which a file has from pack_model"),
                               ({"step_threads": 0}, "step_threads is 0, expected 1 to 64 threads"),
                               ({"backend": "gpu"}, "backend is 'gpu'"), ({"threads": 0}, "threads"),
                               ({"precision": "int8", "backend": "libtorch"},

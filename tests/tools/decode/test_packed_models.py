@@ -70,11 +70,26 @@ def test_four_bits(tmp_path):
     assert decoded != succeed("decode_wav", f"--model={nothing}", *flags)
 
 
+def test_the_speech_is_not_overwritten(tmp_path):
+    speech = tmp_path / "speech.wav"
+    speech.write_bytes((DIGITS / "samples" / "rms_telephone.wav").read_bytes())
+    before = speech.read_bytes()
+    listed = tmp_path / "wav.scp"
+    listed.write_text(f"a {speech}\n")
+    for flag in f"--wav={speech}", f"--wav_scp={listed}":
+        done = run("pack_model", f"--model={MODEL}", "--precision=int4", flag,
+                   f"--output={speech}")
+        assert "speech.wav" in error_line(done, USAGE)
+        assert speech.read_bytes() == before
+
+
 @needs_reference
+@pytest.mark.parametrize("name", ["digits", "digits_transducer"])
 @pytest.mark.parametrize("precision", ["float32", "int8", "int4"])
-def test_packed_weights_are_verified(precision, tmp_path):
+def test_packed_weights_are_verified(name, precision, tmp_path):
     packed = tmp_path / "digits.packed"
-    succeed("pack_model", f"--model={MODEL}", f"--precision={precision}", f"--output={packed}")
+    succeed("pack_model", f"--model={DIGITS / name}.pt", f"--precision={precision}",
+            f"--output={packed}")
     printed = succeed("verify_streaming", f"--model={packed}", "--seconds=3")
     assert f"{precision}: " in printed and printed.endswith("passed\n")
     assert "whole under chunk mask = LibTorch, with the same weights" in printed

@@ -24,8 +24,8 @@ class InputMoments {
   std::vector<double> sums_;  // (dim, dim), whose lower triangle is filled
 };
 
-// What an error of one input's weight gives to the weights of later inputs. The least mean square
-// of the output over the rows decides.
+// How the weights of later inputs make up for the rounding error of one input's weight: so that the
+// mean square of the output's change over the rows is least.
 class ErrorFeedback {
  public:
   // Time grows with the cube of the number of inputs.
@@ -33,8 +33,8 @@ class ErrorFeedback {
 
   int64_t dim() const { return dim_; }
 
-  // Adds to weights[input + 1], ..., (dim), what makes up for an error of weights[input]: its value
-  // minus what it was rounded to.
+  // Adds what makes up for `error` to weights[input + 1] and those after it; (dim). error: of
+  // weights[input], its value minus the rounded one.
   void Spread(int64_t input, float error, float* weights) const;
 
  private:

@@ -11,7 +11,6 @@
 #define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_FOUR_BITS_INL_H_
 #endif
 
-#include <algorithm>
 #include <cstdint>
 
 #include "encoder/cpu/kernels/matmul/four_bits.h"
@@ -50,7 +49,7 @@ class FourBitScales {
   }
 
  private:
-  // A product of two or four values at once is that of each, because none is above 255.
+  // The product of two values at once is that of each, because none is above 255.
 #if HWY_TARGET == HWY_SCALAR
   static constexpr int32_t kScaleCopies = 1;
 #else
@@ -64,31 +63,6 @@ class FourBitScales {
 
   hn::Vec<IntTag> scales_, minima_;
 };
-
-// Writes a panel of `num_blocks` blocks as the int8 panel of the same weights.
-inline void ExpandPanel(const uint8_t* panel, int64_t num_blocks, uint8_t* to) {
-  const IntTag ints;
-  constexpr int64_t kLanes = std::min<int64_t>(HWY_LANES(float), kPanelOutputs);
-  constexpr int64_t kPanelGroup = kGroupBytes * kPanelOutputs;
-  const auto store = [&](auto group, uint8_t* bytes)
-                         HWY_ATTR { hn::StoreU(group, ints, reinterpret_cast<int32_t*>(bytes)); };
-  for (int64_t block = 0; block < num_blocks; ++block) {
-    for (int64_t output = 0; output < kPanelOutputs; output += kLanes) {
-      const FourBitScales scales(panel, output);
-      const uint8_t* values = panel + kFourBitScaleBytes + kGroupBytes * output;
-      uint8_t* group = to + kGroupBytes * output;
-      for (int64_t pair = 0; pair < kFourBitPairs; ++pair) {
-        const auto bytes = hn::LoadU(ints, reinterpret_cast<const int32_t*>(values));
-        store(scales.Expand<0>(bytes), group);
-        store(scales.Expand<1>(bytes), group + kPanelGroup);
-        values += kPanelGroup;
-        group += 2 * kPanelGroup;
-      }
-    }
-    panel += kFourBitBlockBytes;
-    to += 2 * kFourBitPairs * kPanelGroup;
-  }
-}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace runnel::kernels

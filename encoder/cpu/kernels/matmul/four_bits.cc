@@ -12,7 +12,7 @@ constexpr int kMaxValue = 15;
 constexpr int kMaxScale = 17;  // 15 steps of it are the range of int8
 constexpr float kMaxWeight = 127.0f;
 
-// The value of a weight for the group's scale and minimum. Returns what it is wrong by.
+// The value of a weight for the group's scale and minimum. Returns the rounding error.
 float RoundValue(float weight, int64_t input, FourBitGroup* group) {
   const float scale = group->scale;
   const float minimum = group->minimum;
@@ -119,6 +119,30 @@ int8_t FourBitWeight(const uint8_t* panel, int64_t output, int64_t input) {
       block[kFourBitScaleBytes + (pair * kOutputs + output) * kGroupInputs + input % kGroupInputs];
   return static_cast<int8_t>(block[output] * (byte >> (4 * half) & kMaxValue) +
                              block[kOutputs + output]);
+}
+
+bool HasFourBitScales(const uint8_t* panel, int64_t num_blocks) {
+  for (int64_t block = 0; block < num_blocks; ++block, panel += kFourBitBlockBytes) {
+    if (*std::max_element(panel, panel + kOutputs) > kMaxScale) return false;
+  }
+  return true;
+}
+
+void ExpandFourBitPanel(const uint8_t* panel, int64_t num_blocks, uint8_t* to) {
+  constexpr int64_t kGroupStep = kOutputs * kGroupInputs;
+  for (int64_t block = 0; block < num_blocks; ++block) {
+    const uint8_t* values = panel + kFourBitScaleBytes;
+    for (int64_t pair = 0; pair < kFourBitPairs; ++pair, to += 2 * kGroupStep) {
+      for (int64_t i = 0; i < kGroupStep; ++i) {
+        const uint8_t scale = panel[i / kGroupInputs];
+        const uint8_t minimum = panel[kOutputs + i / kGroupInputs];
+        const uint8_t byte = *values++;
+        to[i] = static_cast<uint8_t>(scale * (byte & kMaxValue) + minimum);
+        to[kGroupStep + i] = static_cast<uint8_t>(scale * (byte >> 4) + minimum);
+      }
+    }
+    panel += kFourBitBlockBytes;
+  }
 }
 
 }  // namespace runnel::kernels

@@ -36,8 +36,8 @@ struct FourBitGroup {
 // A group near `weights`, kFourBitInputs of -127 to 127, by the sum of the squared errors.
 FourBitGroup RoundToFourBits(const float* weights);
 
-// Rounds all weights of an output, kFourBitInputs for each group, one after the other: what a
-// rounding is wrong by goes to the later ones. Weights beyond feedback.dim() are zero.
+// Rounds all weights of an output, kFourBitInputs for each group, one after the other. Later
+// weights make up for the rounding errors of earlier ones. Weights beyond feedback.dim() are zero.
 void RoundToFourBits(const ErrorFeedback& feedback, std::vector<float> weights,
                      FourBitGroup* groups);
 
@@ -46,6 +46,12 @@ void StoreFourBitPanel(const FourBitGroup* groups, int64_t num_groups, uint8_t* 
 
 // A weight of a panel.
 int8_t FourBitWeight(const uint8_t* panel, int64_t output, int64_t input);
+
+// Whether the scales of a panel are at most 17, so that no product of a kernel carries.
+bool HasFourBitScales(const uint8_t* panel, int64_t num_blocks);
+
+// Writes a panel of num_blocks blocks as the int8 panel of the same weights.
+void ExpandFourBitPanel(const uint8_t* panel, int64_t num_blocks, uint8_t* to);
 
 }  // namespace runnel::kernels
 

@@ -74,21 +74,22 @@ void SumRows(const RowBytes& x, const uint8_t* panel, int64_t num_groups, Fetch 
              const uint8_t* next_panel, void* sums) {
   constexpr int64_t kStep = std::min<int64_t>(2 * HWY_LANES(float), kPanelOutputs);
   for (int64_t output = 0; output < kPanelOutputs; output += kStep) {
-    if constexpr (kHasFourBits<Product>) {  // which fetch ahead
+    if constexpr (kHasFourBits<Product>) {  // always fetches ahead
       SumTile<Product, kRows, Fetch::kAhead>(x, panel, num_groups, output, nullptr, sums);
-      continue;
-    }
-    switch (fetch) {
-      case Fetch::kNothing:
-        SumTile<Product, kRows, Fetch::kNothing>(x, panel, num_groups, output, nullptr, sums);
-        break;
-      case Fetch::kAhead:
-        SumTile<Product, kRows, Fetch::kAhead>(x, panel, num_groups, output, nullptr, sums);
-        break;
-      case Fetch::kNextPanel:
-        SumTile<Product, kRows, Fetch::kNextPanel>(x, panel, num_groups, output, next_panel, sums);
-        next_panel += num_groups * kNextPanelStep;
-        break;
+    } else {
+      switch (fetch) {
+        case Fetch::kNothing:
+          SumTile<Product, kRows, Fetch::kNothing>(x, panel, num_groups, output, nullptr, sums);
+          break;
+        case Fetch::kAhead:
+          SumTile<Product, kRows, Fetch::kAhead>(x, panel, num_groups, output, nullptr, sums);
+          break;
+        case Fetch::kNextPanel:
+          SumTile<Product, kRows, Fetch::kNextPanel>(x, panel, num_groups, output, next_panel,
+                                                     sums);
+          next_panel += num_groups * kNextPanelStep;
+          break;
+      }
     }
   }
 }
@@ -162,7 +163,7 @@ HWY_INLINE void ForEachAmxTile(const LinearOperation& linear, const RowBytes& x,
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const uint8_t* weights = linear.matrix->values + panel * panel_bytes;
     if (four_bits) {
-      ExpandPanel(weights, row_bytes / kFourBitInputs, expanded);
+      ExpandFourBitPanel(weights, row_bytes / kFourBitInputs, expanded);
       weights = expanded;
     }
     for (int64_t r = 0; r < num_rows; r += kAmxRows) {

@@ -180,6 +180,11 @@ PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type) {
     throw std::runtime_error("has " + std::to_string(stored.values.size()) +
                              " bytes of weights, expected " + std::to_string(num_bytes));
   }
+  if (stored.format == WeightFormat::kFourBits &&
+      !HasFourBitScales(reinterpret_cast<const uint8_t*>(stored.values.data()),
+                        num_bytes / kFourBitBlockBytes)) {
+    throw std::runtime_error("has a scale of weights of four bits above 17, expected less");
+  }
   const int64_t num_scales = type == MatmulType::kInt8 ? stored.shape.output_dim : 0;
   PackedMatrix packed;
   packed.format = stored.format;

@@ -33,6 +33,8 @@ constexpr int64_t PackedPanelBytes(int64_t input_dim, MatmulType type, WeightFor
   return format == WeightFormat::kFourBits ? row_bytes / kFourBitInputs * kFourBitBlockBytes
                                            : row_bytes * kPanelOutputs;
 }
+static_assert(kFourBitScaleBytes == 2 * kPanelOutputs &&
+              kFourBitInputs == 2 * kFourBitPairs * kGroupBytes);
 constexpr int64_t NumPanels(int64_t output_dim) {
   return (output_dim + kPanelOutputs - 1) / kPanelOutputs;
 }

@@ -81,7 +81,7 @@ TEST(ErrorFeedbackTest, InputsThatDoNotGoTogetherGiveNothing) {
   EXPECT_EQ(weights, (std::vector<float>{1.0f, 2.0f, 3.0f}));
 }
 
-// A matmul that saw nothing, or one value only, is no reason to divide by zero.
+// Of a matmul that was never called.
 TEST(ErrorFeedbackTest, MomentsMayBeZero) {
   const ErrorFeedback feedback((InputMoments(40)));
   std::vector<float> weights(40, 1.0f);
@@ -92,8 +92,7 @@ TEST(ErrorFeedbackTest, MomentsMayBeZero) {
 TEST(ErrorFeedbackTest, WeightsOfFourBitsChangeTheOutputLess) {
   for (const LinearShape shape : {LinearShape{64, 40}, LinearShape{100, 33}, LinearShape{20, 3}}) {
     const std::vector<float> rows = CorrelatedRows(400, shape.input_dim);
-    std::vector<float> weight =
-        testing::RandomValues(shape.input_dim * shape.output_dim, 14);
+    std::vector<float> weight = testing::RandomValues(shape.input_dim * shape.output_dim, 14);
     InputMoments moments(shape.input_dim);
     moments.Add(rows.data(), 200);
     moments.Add(rows.data() + 200 * shape.input_dim, 200);

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/cpu/kernels/matmul/four_bits.h"
+#include "encoder/cpu/kernels/matmul/packed_matrix.h"
 #include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/step_threads.h"
 #include "tests/support/random_values.h"
@@ -224,6 +226,35 @@ TEST(PackedWeightsTest, AreAsNearAsTheirBits) {
   EXPECT_LT(PackingError(MatmulType::kInt8, WeightFormat::kValues), 0.01);
   EXPECT_LT(PackingError(MatmulType::kInt8, WeightFormat::kFourBits), 0.1);
   EXPECT_GT(PackingError(MatmulType::kInt8, WeightFormat::kFourBits), 0.02);
+}
+
+// AMX multiplies an expanded panel.
+TEST(PackedWeightsTest, AnExpandedPanelHasTheSameWeights) {
+  constexpr int64_t kBlocks = 3, kInputs = kBlocks * kFourBitInputs;
+  std::vector<FourBitGroup> groups(static_cast<size_t>(kPanelOutputs * kBlocks));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    groups[i].scale = static_cast<int8_t>(i % 18);
+    groups[i].minimum = static_cast<int8_t>(-127 + static_cast<int>(i * 7 % 128));
+    for (int64_t k = 0; k < kFourBitInputs; ++k) {
+      const int most = groups[i].scale == 0 ? 15 : (127 - groups[i].minimum) / groups[i].scale;
+      groups[i].values[k] = static_cast<uint8_t>(std::min<int>(15, most) * (k % 16) / 15);
+    }
+  }
+  std::vector<uint8_t> panel(static_cast<size_t>(kBlocks * kFourBitBlockBytes));
+  StoreFourBitPanel(groups.data(), kBlocks, panel.data());
+  EXPECT_TRUE(HasFourBitScales(panel.data(), kBlocks));
+  std::vector<uint8_t> expanded(static_cast<size_t>(kPanelOutputs * kInputs));
+  ExpandFourBitPanel(panel.data(), kBlocks, expanded.data());
+  for (int64_t n = 0; n < kPanelOutputs; ++n) {
+    for (int64_t k = 0; k < kInputs; ++k) {
+      const auto place = static_cast<size_t>((k / 4 * kPanelOutputs + n) * 4 + k % 4);
+      const FourBitGroup& group = groups[static_cast<size_t>(n * kBlocks + k / kFourBitInputs)];
+      ASSERT_EQ(static_cast<int8_t>(expanded[place]), group.Weight(k % kFourBitInputs));
+      ASSERT_EQ(static_cast<int8_t>(expanded[place]), FourBitWeight(panel.data(), n, k));
+    }
+  }
+  panel[static_cast<size_t>(kFourBitBlockBytes)] = 18;
+  EXPECT_FALSE(HasFourBitScales(panel.data(), kBlocks));
 }
 
 // Whatever the weights are, a matmul with four bits is one with these int8 weights: the sums of an
