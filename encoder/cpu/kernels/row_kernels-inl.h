@@ -352,35 +352,20 @@ HWY_INLINE float* RowToCompute(const MatmulInput& to, int64_t index, float* temp
   return to.type == MatmulType::kFloat32 ? to.float_row(index) : temporary;
 }
 
-// The sum over the lanes of all vectors of a row, where add(offset, WholeVector or RestOfRow, sums)
-// adds a vector to sums. Four sums at a time, because each addition waits for the one before.
-template <class Add>
-HWY_INLINE float SumOfRow(int64_t count, const Add& add) {
-  FloatVector sums[4];
-  for (FloatVector& sum : sums) sum = hn::Zero(FloatTag());
-  constexpr int64_t kLanes = HWY_LANES(float);
-  int64_t i = 0;
-  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-#pragma GCC unroll 4
-    for (int64_t k = 0; k < 4; ++k) sums[k] = add(i + k * kLanes, WholeVector(), sums[k]);
-  }
-  ForEachVector(count - i,
-                [&](int64_t k, auto part) HWY_ATTR { sums[0] = add(i + k, part, sums[0]); });
-  return SumOf(hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])));
-}
-
 // y = (x - mean) / deviation * weight + bias over `count` values; y may be x.
 HWY_INLINE void NormalizeRow(const float* x, int64_t count, const float* weight, const float* bias,
                              float epsilon, float* y) {
   const FloatTag d;
-  const float sum = SumOfRow(count, [&](int64_t i, auto part, FloatVector sums)
-                                        HWY_ATTR { return hn::Add(sums, part.Load(x + i)); });
-  const FloatVector mean = hn::Set(d, sum / static_cast<float>(count));
-  const float squares = SumOfRow(count, [&](int64_t i, auto part, FloatVector sums) HWY_ATTR {
+  FloatVector sums = hn::Zero(d);
+  ForEachVector(count,
+                [&](int64_t i, auto part) HWY_ATTR { sums = hn::Add(sums, part.Load(x + i)); });
+  const FloatVector mean = hn::Set(d, SumOf(sums) / static_cast<float>(count));
+  FloatVector squares = hn::Zero(d);
+  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
     const FloatVector centred = part.OrElse(hn::Sub(part.Load(x + i), mean), hn::Zero(d));
-    return hn::MulAdd(centred, centred, sums);
+    squares = hn::MulAdd(centred, centred, squares);
   });
-  const float variance = squares / static_cast<float>(count);
+  const float variance = SumOf(squares) / static_cast<float>(count);
   const FloatVector scale = hn::Set(d, 1.0f / std::sqrt(variance + epsilon));
   ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
     const FloatVector normal = hn::Mul(hn::Sub(part.Load(x + i), mean), scale);
@@ -391,11 +376,12 @@ HWY_INLINE void NormalizeRow(const float* x, int64_t count, const float* weight,
 // x / sqrt(mean of x^2 + epsilon) over `count` values; y may be x.
 HWY_INLINE void NormalizeRowByMagnitude(const float* x, int64_t count, float epsilon, float* y) {
   const FloatTag d;
-  const float squares = SumOfRow(count, [&](int64_t i, auto part, FloatVector sums) HWY_ATTR {
+  FloatVector squares = hn::Zero(d);
+  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
     const FloatVector value = part.Load(x + i);
-    return hn::MulAdd(value, value, sums);
+    squares = hn::MulAdd(value, value, squares);
   });
-  const float mean = squares / static_cast<float>(count);
+  const float mean = SumOf(squares) / static_cast<float>(count);
   const FloatVector scale = hn::Set(d, 1.0f / std::sqrt(mean + epsilon));
   ForEachVector(count, [&](int64_t i, auto part)
                            HWY_ATTR { part.Store(hn::Mul(part.Load(x + i), scale), y + i); });

@@ -113,6 +113,18 @@ struct Tile {
   SumFunction sum;
 };
 
+// Fetches what makes values of a panel's sums. It has left the cache since the last step, and a
+// panel has too little of it for the processor to see that it is read in order.
+HWY_INLINE void FetchScales(const LinearOperation& linear, int64_t first_output) {
+  constexpr int64_t kLineOutputs = 16;
+  for (int64_t i = first_output; i < first_output + kPanelOutputs; i += kLineOutputs) {
+    __builtin_prefetch(linear.bias + i);
+    if (linear.type != MatmulType::kInt8) continue;
+    __builtin_prefetch(linear.matrix->scales.data() + i);
+    __builtin_prefetch(linear.matrix->column_sums.data() + i);
+  }
+}
+
 // Calls finish(first row, number of rows, first output, sums) for every tile of a block of rows.
 template <class Product, class Finish>
 HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
@@ -135,6 +147,7 @@ HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, in
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const uint8_t* weights = linear.matrix->values + panel * panel_bytes;
     const uint8_t* next_panel = weights + panel_bytes;
+    FetchScales(linear, panel * kPanelOutputs);
     for (int64_t i = 0; i < num_tiles; ++i) {
       const Tile& tile = tiles[i];
       const Fetch fetch = num_tiles == 1 ? Fetch::kAhead
@@ -162,6 +175,7 @@ HWY_INLINE void ForEachAmxTile(const LinearOperation& linear, const RowBytes& x,
   AmxTiles tiles;
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const uint8_t* weights = linear.matrix->values + panel * panel_bytes;
+    FetchScales(linear, panel * kPanelOutputs);
     if (four_bits) {
       ExpandFourBitPanel(weights, row_bytes / kFourBitInputs, expanded);
       weights = expanded;
