@@ -206,7 +206,6 @@ void Session::OnMessage(std::string_view bytes) {
       if (message.look_ahead_ms >= 0) look_ahead_ms_ = message.look_ahead_ms;
       return BeginAudio(message.num_samples);
     case ServerMessage::Kind::kPartial:
-      CountProgress(static_cast<int64_t>(message.audio_ms * track_->sample_rate_hz() / 1000));
       return ReportPartial(message);
     case ServerMessage::Kind::kSnapshot:
       CountProgress(message.num_samples);
@@ -237,19 +236,20 @@ void Session::OnMessage(std::string_view bytes) {
 
 // Only progress beyond all earlier audio ends a period of failures: a server that accepts a stream
 // and fails each time, or each time at the same sample, makes no progress.
-void Session::CountProgress(int64_t num_samples) {
-  if (num_samples <= num_covered_) return;
+bool Session::CountProgress(int64_t num_samples) {
+  if (num_samples <= num_covered_) return false;
   num_covered_ = num_samples;
   trouble_begin_.reset();
   has_failed_here_ = false;
   wait_s_ = kFirstWaitS;
+  return true;
 }
 
 void Session::ReportPartial(const ServerMessage& message) {
   PartialTiming timing;
   timing.since_first_packet = MillisecondsBetween(first_sent_time_, last_word_time_);
-  timing.server_latency = message.latency_ms;
-  if (message.audio_ms >= 0) {
+  if (CountProgress(static_cast<int64_t>(message.audio_ms * track_->sample_rate_hz() / 1000))) {
+    timing.server_latency = message.latency_ms;
     const auto needed =
         static_cast<int64_t>((message.audio_ms + look_ahead_ms_) * track_->sample_rate_hz() / 1000);
     while (sent_.size() > 1 && sent_.front().end < needed) sent_.pop_front();

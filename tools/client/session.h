@@ -47,9 +47,10 @@ struct PartialTiming {
   double since_first_packet = 0;
   // From sending the packet with the last sample that the partial needs (audio_ms + look_ahead_ms),
   // or from the finish message if the audio ended before it, to the partial's arrival. -1: the
-  // protocol does not report the audio that a partial covers.
+  // protocol does not report the audio that a partial covers, or it is that of an earlier partial,
+  // as after a flush.
   double since_last_sample = -1;
-  double server_latency = -1;  // measured by the server; -1: not reported
+  double server_latency = -1;  // the same, measured by the server; -1: not reported
 };
 
 struct SessionResult {
@@ -114,7 +115,8 @@ class Session : private ConnectionListener {
   void SendPacket(AudioPacket packet, Clock::time_point now);
   int64_t SamplesSpoken(Clock::time_point now) const;
   Clock::time_point TimeOf(int64_t sample) const;
-  void CountProgress(int64_t num_samples);
+  // Whether more audio is covered than before.
+  bool CountProgress(int64_t num_samples);
   void ReportPartial(const ServerMessage& message);
   void OnServerError(const ServerMessage& message);
   void OnTimeout();

@@ -15,6 +15,7 @@ from tool_runner import (BIN, FAILURE, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, err
 
 LIST = f"--wav_scp={SAMPLE_LIST}"
 EXPECTED = f"--expected={SAMPLES / 'text'}"
+CHUNK_S = 0.64  # that the digit model recommends
 QUICK = ["--speed=8", "--ramp_s=0.2", "--json"]
 
 
@@ -67,6 +68,8 @@ def test_turns(server, protocol):
     ended = server.metrics()[flushes] - before
     assert 24 <= turns["count"] and ended <= turns["count"] + last
     assert 0 < turns["p50"] <= turns["p99"] <= turns["max"]
+    # A partial that follows an end without a new chunk has no latency of a chunk.
+    assert found["latency_ms"]["chunk"]["count"] <= found["audio_s"] / CHUNK_S
 
 
 def test_end_of_speech_does_not_wait_for_a_full_batch():
