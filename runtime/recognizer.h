@@ -77,7 +77,8 @@ struct RecognizerStatus {
 // real time does not slow the others down. Under overload all streams fall behind alike.
 //
 // The end of an utterance (FinalizeUtterance) or of the audio (Finish) waits for no other stream,
-// and goes before chunks that have not waited for 250 ms, unless more than a chunk waits before it.
+// and goes before chunks that have not waited for 250 ms, unless more than two chunks wait before
+// it.
 //
 // With streams of several accounts, the chunks of a batch are taken in turns of their accounts, by
 // computing time used: an account falls behind only when it asks for more than its share. Within an

@@ -71,7 +71,7 @@ bool LiveStream::State::EndsSoon() const {
   if (options.chunk_size == StreamOptions::kWholeUtterance) return false;
   const std::optional<size_t> left = audio.SamplesToEnd();
   const double chunk_samples = static_cast<double>(options.chunk_size) * samples_per_frame;
-  return left && static_cast<double>(*left) <= static_cast<double>(wanted) + chunk_samples;
+  return left && static_cast<double>(*left) <= static_cast<double>(wanted) + 2 * chunk_samples;
 }
 
 double LiveStream::State::NextStepSize() const {

@@ -49,8 +49,8 @@ struct LiveStream::State {
   // hurries when an end has come near. `live` is the owner of this state. The caller holds `mutex`,
   // as for the next four. After std::bad_alloc the stream still waits.
   void QueueIfReady(LiveStream* live);
-  // Whether an utterance or the audio ends within the next two steps: a chunk that is complete, and
-  // the rest before the end. An end after more audio than that is not live.
+  // Whether an utterance or the audio ends within the next three steps: two chunks, and the rest
+  // before the end. An end after more audio than that is not live.
   bool EndsSoon() const;
   // The StepSize of a chunk now, or of the whole utterance. A preview costs no more.
   double NextStepSize() const;
