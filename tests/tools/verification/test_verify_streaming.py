@@ -110,7 +110,7 @@ def test_windows_of_an_offline_model(tmp_path):
     rows = {name: relative for name, _, relative, _ in table(output.partition("float64")[0])}
     assert rows["windows = whole utterances of their frames"] == 0
     assert 0 < rows["windows = TorchScript forward of their frames"] < 1e-5
-    assert "float32: 7 settings" in output
+    assert "float32: 9 settings" in output
 
 
 class ShiftedCtc(SpeechModel):
