@@ -300,7 +300,7 @@ TEST_F(PackedModelTest, FormatsThatDoNotFitAreOneLine) {
   EXPECT_TRUE(Contains(error(Precision::kInt4, [](Json* matrix) { matrix->erase("format"); }),
                        "bytes of weights, expected "));
   EXPECT_TRUE(Contains(error(Precision::kInt4, [](Json* matrix) { (*matrix)["format"] = "6"; }),
-                       "format is '6', expected four bits"));
+                       R"(format is "6", expected "four bits")"));
 }
 
 TEST_F(PackedModelTest, ATensorThatIsThereTwiceIsNamed) {
