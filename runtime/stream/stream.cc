@@ -89,7 +89,10 @@ void Stream::FinalizeUtterance(Stream finished) {
   if (IsFinal()) return;
   State& after = *finished.state_;
   const TokenTimes times(model(), options().search.head);
-  if (state_->utterances.BeginAfter(&after.utterances, &after.head, times, &state_->head) &&
+  const int64_t num_frames = model().parts().encoder.subsampling().NumEncoderFrames(
+      after.input.features().frames_popped() + after.input.features().NumFramesReady());
+  if (state_->utterances.BeginAfter(&after.utterances, &after.head, num_frames, times,
+                                    &state_->head) &&
       options().endpoints.reset_encoder) {
     model().parts().encoder.ForgetContext(&state_->encoder);
   }

@@ -94,8 +94,10 @@ void Utterances::ForgetUtterance(HeadDecoding* head) {
   num_stable_ids_ = 0;
 }
 
-bool Utterances::BeginAfter(Utterances* finished, HeadDecoding* finished_head,
+bool Utterances::BeginAfter(Utterances* finished, HeadDecoding* finished_head, int64_t num_frames,
                             const TokenTimes& times, HeadDecoding* head) {
+  // All frames are searched again. What a rule ends in them now is no news.
+  if (num_frames <= last_end_frame_) return false;
   std::vector<EndedUtterance>& ended = finished->ended_;
   const int64_t last_end = ended.size() > 1 ? ended[ended.size() - 2].end_frame : last_end_frame_;
   if (finished->endpoints_.num_frames() > 0 && finished_head->search().num_frames() > last_end) {
@@ -112,7 +114,7 @@ bool Utterances::BeginAfter(Utterances* finished, HeadDecoding* finished_head,
   }
   ended_ = std::move(ended);
   num_ended_ = finished->num_ended_;
-  last_end_frame_ = finished->last_end_frame_;
+  last_end_frame_ = num_frames;  // also those of silence that the copy has skipped
   ForgetUtterance(head);
   cut_tokens_ = std::move(found_again);
   return true;

@@ -81,9 +81,10 @@ class Utterances {
   // effect.
   void EndLast(HeadDecoding* head);
   // Continues after the utterances that ended in `finished`, a copy of these, with its head, for
-  // which the audio ended here. Returns whether one did.
-  bool BeginAfter(Utterances* finished, HeadDecoding* finished_head, const TokenTimes& times,
-                  HeadDecoding* head);
+  // which the audio ended here. num_frames: encoder frames of this audio, those of skipped silence
+  // included. Returns whether an utterance ended: none does without a new frame.
+  bool BeginAfter(Utterances* finished, HeadDecoding* finished_head, int64_t num_frames,
+                  const TokenTimes& times, HeadDecoding* head);
   // For a CTC head: passes over frames whose tokens BeginAfter has handed out. log_probs:
   // (num_rows, vocab_size), of the frames from the search's next one on.
   void PassCutTokens(const float* log_probs, int64_t num_rows, CtcSearch* search);
@@ -112,7 +113,8 @@ class Utterances {
   int64_t num_ended() const { return num_ended_; }  // of the stream
   // Whether the last utterance of the stream has ended.
   bool are_over() const { return are_over_; }
-  // EndedUtterance::end_frame of the last one that has ended.
+  // EndedUtterance::end_frame of the last one that has ended. After BeginAfter the end of the
+  // frames that it was given, which may be later.
   int64_t last_end_frame() const { return last_end_frame_; }
 
   // For the snapshot of a stream (runtime/snapshot/state_fields.h).

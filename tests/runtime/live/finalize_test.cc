@@ -102,6 +102,25 @@ TEST(FinalizeTest, WithoutNewSamplesNothingEnds) {
   EXPECT_TRUE(utterances[2].nbest.at(0).tokens.empty());
 }
 
+// A fork has carried out the first call. A beam search finds tokens again in the frames that it
+// searches again, and a rule holds there.
+TEST(FinalizeTest, ASecondCallInAForkEndsNothing) {
+  Recognizer recognizer(Tiny(), Workers(1, 4, 30));
+  const std::vector<float> samples = NoiseOfChangingLevel(32000, 16);
+  const StreamOptions options = testing::WithEndpoints(Options(5, 4, SearchMethod::kPrefixBeam));
+  const auto stream = recognizer.Open(options);
+  constexpr size_t kEnd = 16240;
+  stream->AcceptSamples(samples.data(), kEnd);
+  stream->FinalizeUtterance();
+  const auto fork = stream->Fork();
+  fork->FinalizeUtterance();
+  for (const auto& each : {stream, fork}) {
+    each->AcceptSamples(samples.data() + kEnd, samples.size() - kEnd);
+    each->Finish();
+  }
+  ExpectSame(ToEnd(fork.get()), ToEnd(stream.get()));
+}
+
 // Each call costs a chunk, and a snapshot decodes what waits.
 TEST(FinalizeTest, FewMayWait) {
   std::promise<void> go_on;

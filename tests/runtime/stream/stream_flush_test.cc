@@ -29,8 +29,9 @@ constexpr size_t kFrameSamples = 640;  // of an encoder frame of the tiny model
 
 // The utterances of a stream that FinalizeUtterance ends after each of `ends` samples.
 std::vector<Utterance> CutAfter(const std::vector<size_t>& ends, const std::vector<float>& samples,
-                                const StreamOptions& options) {
-  Stream stream(Tiny(), options);
+                                const StreamOptions& options,
+                                const std::shared_ptr<const Model>& model = Tiny()) {
+  Stream stream(model, options);
   size_t begin = 0;
   for (const size_t end : ends) {
     stream.AcceptSamples(samples.data() + begin, end - begin);
@@ -113,6 +114,32 @@ TEST(StreamFlushTest, TwoInOneChunkHandOutNoTokenTwice) {
     EXPECT_EQ(JoinedIds(utterances), whole);
   }
   EXPECT_GT(num_compared, 10U);
+}
+
+// A rule may hold in the frames that are searched again: a beam search may find the tokens again,
+// and the copy may have skipped silence that the second one searches.
+TEST(StreamFlushTest, ASecondCallWithoutSamplesHasNoEffect) {
+  const auto expect_no_effect = [](const StreamOptions& options, const std::vector<float>& samples,
+                                   const std::shared_ptr<const Model>& model) {
+    for (size_t end = 1000; end < samples.size(); end += 490) {
+      SCOPED_TRACE(Describe(options) + ", after " + std::to_string(end));
+      testing::ExpectSameUtterances(CutAfter({end, end}, samples, options, model),
+                                    CutAfter({end}, samples, options, model));
+    }
+  };
+  const std::vector<float> noise = NoiseOfChangingLevel(32000, 16);
+  for (const int64_t chunk_size : {1, 5, 11}) {
+    for (const SearchMethod method : {SearchMethod::kGreedy, SearchMethod::kPrefixBeam}) {
+      expect_no_effect(testing::WithEndpoints(Options(chunk_size, 4, method)), noise, Tiny());
+    }
+  }
+  const std::vector<float> pauses = testing::NoiseWithPauses(32000, 16, 8000);
+  for (const int64_t chunk_size : {1, 2, 4}) {
+    StreamOptions options = testing::WithEndpoints(Options(chunk_size, 7));
+    options.endpoints.skip_silence = true;
+    options.right_context = 8;
+    expect_no_effect(options, pauses, testing::Offline());
+  }
 }
 
 TEST(StreamFlushTest, TimesOfBeamSearchDoNotOverlap) {
