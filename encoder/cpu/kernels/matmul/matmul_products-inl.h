@@ -383,7 +383,6 @@ HWY_INLINE void AddFourBitGroups(const RowBytes& x, const uint8_t* panel, int64_
     const FourBitScales first(panel, output);
     const FourBitScales second(panel, output + kLanes);
     const uint8_t* values = panel + kFourBitScaleBytes + kGroupBytes * output;
-#pragma GCC unroll 4
     for (int64_t pair = 0; pair < kFourBitPairs; ++pair) {
       __builtin_prefetch(values + kBytesAhead, 0, 2);
       if constexpr (kLanes == 16) __builtin_prefetch(values + kBytesAhead + 64, 0, 2);
