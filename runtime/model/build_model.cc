@@ -254,7 +254,7 @@ std::vector<int32_t> EndTokens(const TokenTable& tokens) {
 // `packer`: of the CPU backend. `taken`: null, or gets the tensors of the file, matrices without
 // their values.
 std::unique_ptr<const ModelParts> Build(PackedFile file, const ModelOptions& options,
-                                        std::shared_ptr<cpu::Packer> packer,
+                                        const std::shared_ptr<cpu::Packer>& packer,
                                         std::map<std::string, Tensor>* taken) {
   const std::string path = file.archive.path;
   ModelConfig config = WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
@@ -352,7 +352,7 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   } else {
     packer = std::make_shared<cpu::WeightPacker>();
   }
-  return Build(std::move(file), options, std::move(packer), nullptr);
+  return Build(std::move(file), options, packer, nullptr);
 }
 
 PackedWeights PackWeights(PackedFile file, Precision precision, const cpu::FourBits* four_bits) {
@@ -368,12 +368,12 @@ PackedWeights PackWeights(PackedFile file, Precision precision, const cpu::FourB
 }
 
 std::unique_ptr<const ModelParts> BuildFloat32(PackedFile file,
-                                               std::shared_ptr<cpu::Packer> packer) {
+                                               const std::shared_ptr<cpu::Packer>& packer) {
   kernels::UsedInstructionSet();  // as in BuildModel
   ModelOptions options;
   options.precision = Precision::kFloat32;
   options.backend = Backend::kCpu;
-  return Build(std::move(file), options, std::move(packer), nullptr);
+  return Build(std::move(file), options, packer, nullptr);
 }
 
 }  // namespace runnel

@@ -37,7 +37,7 @@ PackedWeights PackWeights(PackedFile file, Precision precision,
 
 // The model of a file in float32, whose matrices the packer packs. Throws as BuildModel does.
 std::unique_ptr<const ModelParts> BuildFloat32(PackedFile file,
-                                               std::shared_ptr<cpu::Packer> packer);
+                                               const std::shared_ptr<cpu::Packer>& packer);
 
 }  // namespace runnel
 

@@ -144,7 +144,7 @@ class ChunkAttention {
         position_stride_(PaddedLength(MaxTileKeys() + kTileQueries + kLineValues)) {
     keys_ = scratch_.Take<float>(heads.head_dim * key_stride_);
     values_ = scratch_.Take<const float*>(rows.num_keys);
-    if (rows.num_queries > 2 * tile::kMaxRows) {
+    if (rows.num_queries > int64_t{2} * tile::kMaxRows) {
       copied_values_ = scratch_.Take<float>(rows.num_keys * heads.head_dim);
     }
     queries_ = scratch_.Take<float>(kTileQueries * query_stride_);
