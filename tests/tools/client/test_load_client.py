@@ -44,7 +44,8 @@ def test_all_streams_end_with_their_text(server, protocol):
             ] == [16, 16, 0, 0, 0, 0]
     assert found["errors"] == {} and found["audio_s"] > 16
     latency = found["latency_ms"]
-    assert latency["final"]["count"] == latency["first_partial"]["count"] == 16
+    # A stream that waited until all its audio was there may get its final text first.
+    assert 0 < latency["first_partial"]["count"] <= latency["final"]["count"] == 16
     for quantiles in latency.values():
         assert (0 <= quantiles["p50"] <= quantiles["p95"] <= quantiles["p99"]
                 <= quantiles["max"])
