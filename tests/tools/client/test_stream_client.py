@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from audio_files import audio_file
 from cutting_proxy import CuttingProxy
 from server_process import FILES, LONGEST, TEXTS, Server, samples_of, start
 from tool_runner import (FAILURE, ROOT, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, command, error_line,
@@ -48,7 +49,7 @@ def test_texts_in_order(server, options):
 
 def test_partials_grow_into_the_text(server):
     """Each quarter of the recording comes after text of the one before."""
-    wav = FILES[LONGEST].read_bytes()
+    wav = audio_file(*samples_of(LONGEST), "WAV", "PCM_16")
     quarter = len(wav) // 4
     with subprocess.Popen(
             command("stream_client", address(server), "--wav=-", FAST, "--partial",
