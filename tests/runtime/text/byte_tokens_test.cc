@@ -16,9 +16,12 @@
 #include "runtime/text/utf8.h"
 #include "runtime/token_table.h"
 #include "runtime/word_list.h"
+#include "tests/support/timed_tokens.h"
 
 namespace runnel {
 namespace {
+
+using testing::Timed;
 
 using Ids = std::vector<int32_t>;
 
@@ -46,15 +49,6 @@ Ids BytesOf(const std::string& text) {
 Ids operator+(Ids a, const Ids& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
-}
-
-std::vector<Token> Timed(const Ids& ids) {
-  std::vector<Token> tokens;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const auto k = static_cast<double>(i);
-    tokens.push_back({ids[i], 100 * k, 100 * k + 40, 0.9F - 0.1F * static_cast<float>(i % 8)});
-  }
-  return tokens;
 }
 
 std::string Joined(const std::vector<Word>& words) {

@@ -7,8 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/timed_tokens.h"
+
 namespace runnel {
 namespace {
+
+using testing::Timed;
 
 // Letters: `▁` alone is a token.
 TokenTable Letters() { return TokenTable("<blank> 0\n▁ 1\na 2\nb 3\nc 4\n", 5, 0, "units.txt"); }
@@ -20,15 +24,6 @@ TokenTable Pieces() {
 
 // Chinese characters: no word boundary anywhere.
 TokenTable Characters() { return TokenTable("<blank> 0\n你 1\n好 2\n吗 3\n", 4, 0, "units.txt"); }
-
-std::vector<Token> Timed(const std::vector<int32_t>& ids) {
-  std::vector<Token> tokens;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const auto k = static_cast<double>(i);
-    tokens.push_back({ids[i], 100 * k, 100 * k + 40, 0.9F - 0.1F * static_cast<float>(i)});
-  }
-  return tokens;
-}
 
 TokenKinds Hidden(const std::vector<int32_t>& ids) {
   TokenKinds kinds;
