@@ -6,8 +6,9 @@
 
 namespace runnel {
 
-// The first `size` bytes of a file, at least 1, shared with other processes and read-only. The
-// descriptor may be closed afterwards. Throws std::system_error.
+// The first `size` bytes of a file, at least 1, shared with other processes and read-only. Asks for
+// huge pages as PreferHugePages does. The descriptor may be closed afterwards. Throws
+// std::system_error.
 void* MapFile(int fd, size_t size);
 void UnmapFile(void* begin, size_t size);
 

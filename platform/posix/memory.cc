@@ -16,7 +16,8 @@ namespace runnel {
 void* MapFile(int fd, size_t size) {
   void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category());
-  PreferHugePages(mapped, size);  // of the page cache, which then reads the file in such pages
+  // Linux then reads the file into its cache in huge pages, where kernel and file system can.
+  PreferHugePages(mapped, size);
   return mapped;
 }
 

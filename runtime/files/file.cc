@@ -35,13 +35,12 @@ std::filesystem::path TargetOf(const std::string& path) {
   return std::filesystem::canonical(named, error);
 }
 
-// The page cache of Linux keeps a block that one call writes in one huge page. A process that maps
-// the file reads its weights faster from such pages.
+// Linux may keep 2 MiB of a file in one huge page if one call writes them at a multiple of 2 MiB.
+// Programs that map the file then read it faster (docs/large_models.md).
 constexpr size_t kBlockBytes = size_t{2} << 20;
 
 void WriteParts(FileDescriptor file, const std::vector<std::string_view>& parts) {
   std::string block;
-  block.reserve(kBlockBytes);
   for (std::string_view part : parts) {
     while (!part.empty()) {
       const size_t count = std::min(part.size(), kBlockBytes - block.size());

@@ -1,4 +1,4 @@
-// Tokens with times and probabilities that differ.
+// Tokens with times.
 #ifndef RUNNEL_TESTS_SUPPORT_TIMED_TOKENS_H_
 #define RUNNEL_TESTS_SUPPORT_TIMED_TOKENS_H_
 
@@ -10,7 +10,7 @@
 
 namespace runnel::testing {
 
-// One per 100 ms, of 40 ms each.
+// Token i starts at 100 i ms and lasts 40 ms. Its probability depends on i % 8.
 inline std::vector<Token> Timed(const std::vector<int32_t>& ids) {
   std::vector<Token> tokens;
   for (size_t i = 0; i < ids.size(); ++i) {

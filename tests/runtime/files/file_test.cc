@@ -1,4 +1,4 @@
-// Files that are written in blocks: whatever parts they are given in.
+// SaveFile writes its parts in order, whatever their sizes.
 #include "runtime/files/file.h"
 
 #include <gtest/gtest.h>

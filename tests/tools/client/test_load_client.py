@@ -50,7 +50,7 @@ def test_all_streams_end_with_their_text(server, protocol):
         assert (0 <= quantiles["p50"] <= quantiles["p95"] <= quantiles["p99"]
                 <= quantiles["max"])
     if protocol == "runnel":
-        assert latency["chunk"]["count"] == latency["server_chunk"]["count"] > 16
+        assert 0 < latency["chunk"]["count"] == latency["server_chunk"]["count"]
         # The server measures a part of the client's latency; histogram ranges are 1 % wide.
         assert latency["server_chunk"]["p50"] <= latency["chunk"]["p50"] * 1.02
 
@@ -87,8 +87,10 @@ def test_table(server):
     lines = text.splitlines()
     assert lines[0].split(None, 1) == ["streams", "2 started, 2 done, 0 failed, 0 refused"]
     assert lines[3].split() == "latency in ms p50 p95 p99 max count".split()
-    assert [line.split("  ")[1] for line in lines[4:]] == [
-        "first partial", "chunk", "chunk, by the server", "final", "final, by the server"]
+    *partials, final, server_final = [line.split("  ")[1] for line in lines[4:]]
+    assert (final, server_final) == ("final", "final, by the server")
+    # Both streams may get their final text first.
+    assert partials in ([], ["first partial", "chunk", "chunk, by the server"])
 
 
 def test_recordings_that_were_cut_off_are_named(server, tmp_path):

@@ -48,7 +48,7 @@ def test_texts_in_order(server, options):
 
 
 def test_partials_grow_into_the_text(server):
-    """Each quarter of the recording comes after text of the one before."""
+    """Text comes while the pipe is open: of each quarter before the next is written."""
     wav = audio_file(*samples_of(LONGEST), "WAV", "PCM_16")
     quarter = len(wav) // 4
     with subprocess.Popen(
@@ -57,18 +57,19 @@ def test_partials_grow_into_the_text(server):
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE) as client:
         lines = []
-        for begin in range(0, 3 * quarter, quarter):
-            client.stdin.write(wav[begin:begin + quarter])
+        for number in range(3):
+            client.stdin.write(wav[number * quarter:(number + 1) * quarter])
             client.stdin.flush()
-            lines.append(client.stderr.readline().decode())
+            while not lines or len(lines[-1].split()[2:]) < 2 * number + 1:  # words of the text
+                lines.append(client.stderr.readline().decode())
+                assert lines[-1], "stream_client ended early"
         client.stdin.write(wav[3 * quarter:])
         client.stdin.close()
-        lines.append(client.stderr.read().decode())
+        lines += client.stderr.read().decode().splitlines()
         out = client.stdout.read().decode()
     assert client.returncode == SUCCESS and out == f"stdin {TEXTS[LONGEST]}\n"
-    partials = [re.fullmatch(r"stdin partial: (.*)", line)[1]
-                for line in "".join(lines).splitlines()]
-    assert len(partials) >= 3 and len(set(partials)) == len(partials)
+    partials = [re.fullmatch(r"stdin partial: (.*)\n?", line)[1] for line in lines]
+    assert len(set(partials)) == len(partials)
     assert all(TEXTS[LONGEST].startswith(partial.strip()) for partial in partials)
 
 

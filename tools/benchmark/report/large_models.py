@@ -136,7 +136,8 @@ def _write(results: Dict[str, List[Row]], _: Page) -> str:
     return f"""Random weights in the architectures of public models
 (`tools/benchmark/pages/random_model.py --architecture`). Packed files are made by `pack_model`
 ([large models](large_models.md)). Peak memory is that of `bench_encoder` after it has loaded the
-model and computed some chunks of one stream.
+model and computed some chunks of one stream. [Other runtimes](other_runtimes.md) are measured on a
+page of their own.
 
 ```
 python3 -m tools.benchmark.pages.random_model --architecture=fastconformer_114m --output=model.pt
