@@ -129,10 +129,12 @@ def test_fragmented_message(server):
         assert json.loads(payload)["text"] == TEXTS[LONGEST] and pongs > 0
 
 
-def test_partials_build_the_final_text(server):
+@pytest.mark.parametrize("search", [{}, {"search": "beam", "beam_size": 4}],
+                         ids=["greedy", "beam"])
+def test_partials_build_the_final_text(server, search):
     samples, rate = samples_of(LONGEST)
     with server.open() as socket:
-        ready = start(socket, rate, search="beam", beam_size=4, chunk_size=4)
+        ready = start(socket, rate, chunk_size=4, **search)
         assert ready["chunk_size"] == 4 and ready["model"] == "digits"
         stable, num_stable = "", 0
         for part in np.array_split(samples, 6):
@@ -146,7 +148,8 @@ def test_partials_build_the_final_text(server):
         socket.send_json(type="finish")
         while (message := socket.receive_json())["type"] != "final":
             stable = stable[:message["stable_offset"]] + message["stable_text"]
-        assert num_stable and message["text"].startswith(stable)
+        assert message["text"].startswith(stable)
+        assert num_stable or search  # all text of greedy search is stable
         assert message["nbest"][0]["words"][0]["text"] == TEXTS[LONGEST].split()[0]
 
 
