@@ -8,7 +8,10 @@ namespace runnel::kernels {
 namespace {
 
 // Added to each input's moment, as a share of their mean: few rows leave moments near singular.
-constexpr double kDamping = 0.01;
+// GPTQ has 0.01. Larger values fit less to minutes of speech: of recordings that were not used for
+// the rounding, a model of 13 million parameters has 62 word errors with 0.01 and 0.03, 60 with
+// 0.1, 56 to 61 with 0.3 to 4, and 57 in float32.
+constexpr double kDamping = 1;
 
 // Of each (dim, dim) matrix here, row i begins at i * dim.
 size_t Place(int64_t i, int64_t j, int64_t dim) { return static_cast<size_t>(i * dim + j); }

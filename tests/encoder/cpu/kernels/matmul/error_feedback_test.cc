@@ -61,7 +61,7 @@ TEST(ErrorFeedbackTest, TwoInputsAreTheFormula) {
   EXPECT_EQ(moments.at(0, 1), 4.5);
   EXPECT_EQ(moments.at(1, 0), 4.5);
   EXPECT_EQ(moments.at(1, 1), 5.25);
-  const double damping = 0.01 * (11.0 + 5.25) / 2;
+  const double damping = (11.0 + 5.25) / 2;
   const ErrorFeedback feedback(moments);
   std::vector<float> weights = {10.0f, 20.0f};
   feedback.Spread(0, 0.5f, weights.data());
