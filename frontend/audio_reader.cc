@@ -102,6 +102,9 @@ class AudioReader::Impl {
   bool length_known() const { return length_known_; }
   const std::string& name() const { return name_; }
   std::optional<int64_t> announced_samples() const { return announced_samples_; }
+  std::vector<std::string> warnings() const {
+    return media_ == nullptr ? std::vector<std::string>() : media_->warnings();
+  }
 
   size_t Read(float* samples, size_t max_samples) {
     size_t done = 0;
@@ -429,6 +432,8 @@ std::optional<int64_t> AudioReader::num_samples() const {
 }
 
 std::optional<int64_t> AudioReader::announced_samples() const { return impl_->announced_samples(); }
+
+std::vector<std::string> AudioReader::warnings() const { return impl_->warnings(); }
 
 size_t AudioReader::Read(float* samples, size_t max_samples) {
   return impl_->Read(samples, max_samples);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace runnel {
 
@@ -89,6 +90,12 @@ class AudioReader {
   // and more), and for other formats. For what media_decoder reads, only after the end, and only
   // when the recording was cut off.
   std::optional<int64_t> announced_samples() const;
+
+  // What is known so far of a recording that is not as it should be, or of which a part is left
+  // out: damage that was skipped and its place, further tracks of audio. Each is the rest of a
+  // sentence whose subject is the recording, in one line. Complete at the end. Only for what
+  // media_decoder reads.
+  std::vector<std::string> warnings() const;
 
   // Writes the next samples and returns their number: `max_samples`, fewer only at the end, 0 from
   // then on. A pipe of WAV is then read to its end. Samples of integer formats are in [-1, 1];

@@ -79,17 +79,22 @@ double AudioSource::seconds_read() const {
   return static_cast<double>(input_samples_) / reader_.sample_rate_hz();
 }
 
+std::vector<std::string> AudioSource::Warnings() const {
+  std::vector<std::string> warnings = reader_.warnings();
+  if (std::string length = LengthWarning(); !length.empty()) warnings.push_back(std::move(length));
+  for (std::string& warning : warnings) warning.insert(0, reader_.name() + ": ");
+  return warnings;
+}
+
 std::string AudioSource::LengthWarning() const {
   const double announced = announced_s().value_or(0);
-  if (announced <= seconds_read()) {
-    return input_samples_ > 0 ? "" : reader_.name() + ": has no samples";
-  }
+  if (announced <= seconds_read()) return input_samples_ > 0 ? "" : "has no samples";
   // Enough digits to see the difference.
   const int digits = announced - seconds_read() < 0.01 ? 6 : 2;
   char text[128];
   std::snprintf(text, sizeof(text), "ends after %.*f s, its header announces %.*f s", digits,
                 seconds_read(), digits, announced);
-  return reader_.name() + ": " + text;
+  return text;
 }
 
 }  // namespace runnel

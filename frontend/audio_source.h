@@ -48,11 +48,14 @@ class AudioSource {
   // Duration of the input read so far.
   double seconds_read() const;
 
-  // When all is read: for a recording that was cut off "a.wav: ends after 0.56 s, its header
-  // announces 1.76 s", for one without audio "a.wav: has no samples", otherwise empty.
-  std::string LengthWarning() const;
+  // When all is read: AudioReader::warnings with the name before them, one line each. Also for a
+  // recording that was cut off "a.wav: ends after 0.56 s, its header announces 1.76 s", and for one
+  // without audio "a.wav: has no samples".
+  std::vector<std::string> Warnings() const;
 
  private:
+  std::string LengthWarning() const;
+
   AudioReader reader_;
   std::unique_ptr<Resampler> resampler_;
   size_t input_samples_ = 0;  // read so far

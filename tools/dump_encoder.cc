@@ -179,7 +179,7 @@ int Run(Console* console) {
   const EncoderState state = DumpChunks(model->parts(), options, source.get(), &writer);
   writer.Close();
   if (!FLAGS_caches.empty()) DumpCaches(state, config.encoder.model_dim, type);
-  if (const std::string message = source->LengthWarning(); !message.empty()) console->Info(message);
+  for (const std::string& warning : source->Warnings()) console->Info(warning);
   console->Info(FLAGS_output + ": " + std::to_string(writer.num_rows()) + " encoder frames");
   return kExitSuccess;
 }

@@ -140,7 +140,7 @@ int Run(Console* console) {
     writer.Append(frames.data(), num_frames);
   }
   writer.Close();
-  if (const std::string message = source.LengthWarning(); !message.empty()) console->Info(message);
+  for (const std::string& warning : source.Warnings()) console->Info(warning);
   console->Info(FLAGS_output + ": " + std::to_string(writer.num_rows()) + " frames of " +
                 std::to_string(source.dim()) + " values");
   return kExitSuccess;

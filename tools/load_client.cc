@@ -134,9 +134,10 @@ std::vector<LoadRecording> ReadRecordings(const SessionOptions& options, Console
       }
       read.expected = text->second;
     }
-    std::string warning;
-    read.track = ReadTrack(recording.path, SampleRateFromFlags(), options.start.encoding, &warning);
-    if (!warning.empty()) console->Info(warning);
+    std::vector<std::string> warnings;
+    read.track =
+        ReadTrack(recording.path, SampleRateFromFlags(), options.start.encoding, &warnings);
+    for (const std::string& warning : warnings) console->Info(warning);
     recordings.push_back(std::move(read));
   }
   return recordings;

@@ -91,9 +91,7 @@ std::vector<std::vector<float>> ReadSpeech(const std::vector<Recording>& recordi
                               model.config.features.sample_scale);
     speech.push_back(source.ReadVector(std::numeric_limits<int64_t>::max()));
     num_values += speech.back().size();
-    if (const std::string warning = source.LengthWarning(); !warning.empty()) {
-      console->Info(warning);
-    }
+    for (const std::string& warning : source.Warnings()) console->Info(warning);
     if (speech.back().empty()) {
       console->Info(recording.path + ": is too short for a feature frame and was left out");
     }

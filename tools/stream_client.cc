@@ -105,9 +105,7 @@ class Transcription : public SessionListener {
   }
 
   void OnEnd(const SessionResult& result) override {
-    if (!reader_.length_warning().empty()) {
-      console_->Info(reader_.length_warning());
-    }
+    for (const std::string& warning : reader_.warnings()) console_->Info(warning);
     if (result.is_success) {
       has_succeeded_ = true;
       if (!has_written_) output_->Put(TextLine(recording_.id, result.text));

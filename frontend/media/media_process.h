@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/media/media_replies.h"
 #include "platform/child_process.h"
@@ -51,6 +52,7 @@ class MediaProcess {
   MediaFormatReply format() const { return replies_.format(); }
   bool has_ended() const { return replies_.has_ended(); }
   int64_t missing_samples() const { return replies_.missing_samples(); }
+  const std::vector<std::string>& warnings() const { return replies_.warnings(); }
   pid_t pid() const { return process_.pid(); }
 
  private:

@@ -6,8 +6,8 @@
 //
 // The decoder answers a request with the samples that it completes, then kHungry: so the replies
 // depend on the bytes alone. The format precedes the first samples. kEnd or kError is the last
-// reply. Both programs run on one machine and have its byte order. Private to MediaProcess and
-// media_decoder.
+// reply. Warnings come anywhere before it. Both programs run on one machine and have its byte
+// order. Private to MediaProcess and media_decoder.
 #ifndef RUNNEL_FRONTEND_MEDIA_MEDIA_PROTOCOL_H_
 #define RUNNEL_FRONTEND_MEDIA_MEDIA_PROTOCOL_H_
 
@@ -21,7 +21,8 @@ enum class MediaReply : uint32_t {
   kSamples = 2,  // float32, mono
   kHungry = 3,   // nothing: more bytes are needed for the next samples
   kEnd = 4,      // MediaEndReply
-  kError = 5     // text: the rest of a sentence whose subject is the recording
+  kError = 5,    // text: the rest of a sentence whose subject is the recording
+  kWarning = 6   // the same, of a recording that is decoded nevertheless
 };
 
 struct MediaReplyHeader {
@@ -40,6 +41,8 @@ struct MediaEndReply {
 
 constexpr size_t kMaxMediaRequestBytes = size_t{1} << 16;
 constexpr size_t kMaxMediaReplyBytes = size_t{1} << 16;
+// Of a recording. A warning is one line, which names a few places and counts the others.
+constexpr size_t kMaxMediaWarnings = 16;
 
 // The descriptors of a decoder: of the file, or of nothing, and of the socket.
 constexpr int kMediaFile = 0;

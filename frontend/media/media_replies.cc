@@ -49,6 +49,15 @@ Body MediaReplies::ReceiveBody(const MediaReplyHeader& header) {
   return body;
 }
 
+std::string MediaReplies::ReceiveText(const MediaReplyHeader& header) {
+  std::string text(header.size, '\0');
+  Receive(text.data(), text.size());
+  // It may stand in headers and logs, whatever the process has become.
+  const auto is_unprintable = [](char c) { return c < ' ' || c > '~'; };
+  std::replace_if(text.begin(), text.end(), is_unprintable, '?');
+  return text;
+}
+
 void MediaReplies::ReadReply(const MediaReplyHeader& header) {
   if (header.size > kMaxMediaReplyBytes) FailAsBroken("sent a reply of a wrong size");
   switch (header.type) {
@@ -72,11 +81,12 @@ void MediaReplies::ReadReply(const MediaReplyHeader& header) {
     case MediaReply::kEnd:
       end_ = ReceiveBody<MediaEndReply>(header);
       return;
-    case MediaReply::kError: {
-      std::string text(header.size, '\0');
-      Receive(text.data(), text.size());
-      throw std::runtime_error(text);
-    }
+    case MediaReply::kError:
+      throw std::runtime_error(ReceiveText(header));
+    case MediaReply::kWarning:
+      if (warnings_.size() == kMaxMediaWarnings) FailAsBroken("sent too many warnings");
+      warnings_.push_back(ReceiveText(header));
+      return;
   }
   FailAsBroken("sent a reply of an unknown type");
 }

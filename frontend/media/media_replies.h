@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "frontend/media/media_protocol.h"
 #include "platform/file_descriptor.h"
@@ -49,6 +51,8 @@ class MediaReplies {
   bool has_ended() const { return end_.has_value(); }
   // After the end.
   int64_t missing_samples() const { return end_.has_value() ? end_->missing_samples : 0; }
+  // So far; each is the rest of a sentence whose subject is the recording.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -60,6 +64,7 @@ class MediaReplies {
   void WaitForBytes();
   template <typename Body>
   Body ReceiveBody(const MediaReplyHeader& header);
+  std::string ReceiveText(const MediaReplyHeader& header);
 
   const FileDescriptor socket_;
   const MediaSource source_;
@@ -67,6 +72,7 @@ class MediaReplies {
   Clock::time_point deadline_;
   MediaFormatReply format_ = {};
   std::optional<MediaEndReply> end_;
+  std::vector<std::string> warnings_;
   size_t num_left_ = 0;  // samples of the present reply
   bool is_hungry_ = false;
 };

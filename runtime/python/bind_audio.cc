@@ -107,11 +107,11 @@ None: all that are left.)")
           },
           "Seconds that the header announces; None if it announces none.")
       .Property(
-          "length_warning",
+          "warnings",
           [](LockedSource& self) {
-            return self.With([](auto& audio) { return audio.LengthWarning(); });
+            return self.With([](auto& audio) { return audio.Warnings(); });
           },
-          "When all is read: that the recording was cut off or has no samples; otherwise empty.")
+          "When all is read: what of the recording is damaged, cut off or left out, one line each.")
       .AddTo(module);
   AddFunction(module, "resample", kCall<&Resample>, {"samples", "in_rate_hz", "out_rate_hz"},
               R"(Converts samples, (n,) float32 in [-1, 1] or int16, to another rate.

@@ -13,7 +13,9 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "frontend/audio_source.h"
 #include "tests/frontend/audio_reader_fixture.h"
 
 namespace runnel {
@@ -80,6 +82,23 @@ TEST_F(MediaProcessTest, RepliesThatFitNoFile) {
   EXPECT_EQ(ComplaintOfMp4(), "cannot be decoded (media_decoder asked for bytes of a file)");
   Replace(std::string(kFormat) + "; printf '\\002\\000\\000\\000\\000\\000\\000\\000'");
   EXPECT_EQ(ComplaintOfMp4(), "cannot be decoded (media_decoder sent a reply of a wrong size)");
+}
+
+constexpr char kWarning[] = "printf '\\006\\000\\000\\000\\003\\000\\000\\000a\\nb'";
+constexpr char kEnd[] =
+    "printf '\\004\\000\\000\\000\\010\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000'";
+
+TEST_F(MediaProcessTest, WarningsReachTheReaderAsLines) {
+  Replace(std::string(kWarning) + "; " + kFormat + "; " + kEnd);
+  const std::string path = WriteRaw(std::string("\0\0\0\x1C", 4) + "ftypmp42" + "and so on");
+  AudioSource source(path, 16000);
+  float sample = 0;
+  EXPECT_EQ(source.Read(&sample, 1), 0U);
+  EXPECT_EQ(source.Warnings(),
+            (std::vector<std::string>{path + ": a?b", path + ": has no samples"}));
+  Replace(std::string("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do ") + kWarning +
+          "; done");
+  EXPECT_EQ(ComplaintOfMp4(), "cannot be decoded (media_decoder sent too many warnings)");
 }
 
 TEST_F(MediaProcessTest, Patience) {

@@ -428,6 +428,8 @@ def media_replies() -> None:
     write('media_replies', 'stream', reply(3, b'') + begin + reply(3, b'') + reply(2, bytes(8))
           + reply(4, bytes(8)))
     write('media_replies', 'error', begin + reply(5, b'is damaged'))
+    write('media_replies', 'warning', begin + reply(6, b'has 2 tracks')
+          + reply(4, struct.pack('<q', 0)))
 
 
 def arpa(*sections: List[str]) -> str:

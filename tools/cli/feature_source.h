@@ -27,7 +27,7 @@ class FeatureSource {
   virtual int64_t dim() const = 0;
 
   // As AudioSource has it.
-  virtual std::string LengthWarning() const { return ""; }
+  virtual std::vector<std::string> Warnings() const { return {}; }
 
   // The same as a vector, (n, dim()), whose memory grows with n, not with `max_frames`.
   std::vector<float> ReadVector(int64_t max_frames);
@@ -43,7 +43,7 @@ class AudioFeatureSource : public FeatureSource {
 
   int64_t Read(float* frames, int64_t max_frames) override;
   int64_t dim() const override { return features_.dim(); }
-  std::string LengthWarning() const override { return audio_.LengthWarning(); }
+  std::vector<std::string> Warnings() const override { return audio_.Warnings(); }
 
  private:
   const std::string path_;

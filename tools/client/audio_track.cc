@@ -39,14 +39,15 @@ AudioSource OpenAudio(const std::string& path, int sample_rate_hz, SampleEncodin
 }
 
 std::shared_ptr<const AudioTrack> ReadTrack(const std::string& path, int sample_rate_hz,
-                                            SampleEncoding encoding, std::string* warning) {
+                                            SampleEncoding encoding,
+                                            std::vector<std::string>* warnings) {
   AudioSource source = OpenAudio(path, sample_rate_hz, encoding);
   std::vector<float> samples;
   std::vector<float> block(kBlockSize);
   while (const size_t count = source.Read(block.data(), block.size())) {
     samples.insert(samples.end(), block.begin(), block.begin() + static_cast<ptrdiff_t>(count));
   }
-  *warning = source.LengthWarning();
+  *warnings = source.Warnings();
   const auto track = std::make_shared<AudioTrack>(source.rate_hz());
   track->Append(std::move(samples));
   track->SetComplete();

@@ -54,10 +54,11 @@ class AudioTrack {
 // Throws as AudioSource does.
 AudioSource OpenAudio(const std::string& path, int sample_rate_hz, SampleEncoding encoding);
 
-// Reads a whole recording, as OpenAudio opens it. `warning`: receives AudioSource::LengthWarning.
+// Reads a whole recording, as OpenAudio opens it. `warnings`: receives AudioSource::Warnings.
 // Throws as AudioSource does.
 std::shared_ptr<const AudioTrack> ReadTrack(const std::string& path, int sample_rate_hz,
-                                            SampleEncoding encoding, std::string* warning);
+                                            SampleEncoding encoding,
+                                            std::vector<std::string>* warnings);
 
 }  // namespace runnel::client
 

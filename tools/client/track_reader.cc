@@ -32,7 +32,7 @@ struct TrackReader::State {
   AudioSource source;  // used by the thread
   std::thread thread;
   std::shared_ptr<AudioTrack> track;  // used in the loop, as what follows
-  std::string length_warning;
+  std::vector<std::string> warnings;
   std::function<void()> on_audio;
   std::function<void(const std::string&)> on_error;
   std::mutex mutex;
@@ -50,11 +50,12 @@ void ReadAll(const std::shared_ptr<State>& state, size_t packet_samples) {
       packet.resize(state->source.Read(packet.data(), packet.size()));
       const bool is_end = packet.size() < packet_samples;
       State* const raw = state.get();
-      std::string length_warning = is_end ? state->source.LengthWarning() : "";
+      std::vector<std::string> warnings;
+      if (is_end) warnings = state->source.Warnings();
       const bool is_wanted = state->Post(
-          state, [raw, packet = std::move(packet), is_end, message = std::move(length_warning)] {
+          state, [raw, packet = std::move(packet), is_end, warnings = std::move(warnings)] {
             raw->track->Append(packet);
-            raw->length_warning = message;
+            raw->warnings = warnings;
             if (is_end) raw->track->SetComplete();
             raw->on_audio();
           });
@@ -94,7 +95,7 @@ TrackReader::~TrackReader() {
   if (state_->thread.joinable()) state_->thread.join();
 }
 
-const std::string& TrackReader::length_warning() const { return state_->length_warning; }
+const std::vector<std::string>& TrackReader::warnings() const { return state_->warnings; }
 
 std::shared_ptr<const AudioTrack> TrackReader::track() const { return state_->track; }
 

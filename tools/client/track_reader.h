@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tools/client/audio_track.h"
 #include "tools/client/event_loop.h"
@@ -29,8 +30,8 @@ class TrackReader {
 
   std::shared_ptr<const AudioTrack> track() const;
 
-  // AudioSource::LengthWarning, when the track is complete.
-  const std::string& length_warning() const;
+  // AudioSource::Warnings, when the track is complete.
+  const std::vector<std::string>& warnings() const;
 
  private:
   struct State;

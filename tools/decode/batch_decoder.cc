@@ -117,7 +117,7 @@ void BatchDecoder::FinishSlots() {
       Fail(slot->index, recordings_[slot->index].path + ": " + slot->stream.failure());
       continue;
     }
-    listener_->OnEnd(slot->index, {slot->input->seconds_read(), slot->input->LengthWarning()});
+    listener_->OnEnd(slot->index, {slot->input->seconds_read(), slot->input->Warnings()});
     queue_->Finish(slot->index);
   }
   slots_.erase(std::remove_if(slots_.begin(), slots_.end(), is_done), slots_.end());

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/result.h"
 
@@ -13,7 +14,7 @@ namespace runnel {
 // The audio of a recording that was decoded to its end.
 struct DecodedAudio {
   double seconds = 0;
-  std::string length_warning;  // AudioSource::LengthWarning
+  std::vector<std::string> warnings;  // AudioSource::Warnings
 };
 
 // `index` is the position of a recording in the list. Methods are called by several threads at

@@ -31,7 +31,7 @@ void ResultReporter::OnUtterance(size_t index, const Utterance& utterance) {
 
 void ResultReporter::OnEnd(size_t index, const DecodedAudio& audio) {
   console_->SetStatus("");
-  if (!audio.length_warning.empty()) console_->Info(audio.length_warning);
+  for (const std::string& warning : audio.warnings) console_->Info(warning);
   sink_->Append(index, FormatterOf(index)->Finish(audio.seconds));
   sink_->Complete(index);
   formatters_[index].reset();

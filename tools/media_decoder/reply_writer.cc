@@ -44,8 +44,12 @@ void ReplyWriter::WriteHungry() { Write(MediaReply::kHungry, nullptr, 0); }
 
 void ReplyWriter::WriteEnd(const MediaEndReply& end) { Write(MediaReply::kEnd, &end, sizeof(end)); }
 
-void ReplyWriter::WriteError(const std::string& text) {
-  Write(MediaReply::kError, text.data(), std::min(text.size(), kMaxMediaReplyBytes));
+void ReplyWriter::WriteText(MediaReply type, const std::string& text) {
+  Write(type, text.data(), std::min(text.size(), kMaxMediaReplyBytes));
 }
+
+void ReplyWriter::WriteError(const std::string& text) { WriteText(MediaReply::kError, text); }
+
+void ReplyWriter::WriteWarning(const std::string& text) { WriteText(MediaReply::kWarning, text); }
 
 }  // namespace runnel::media_decoder

@@ -19,8 +19,11 @@ class ReplyWriter {
   void WriteHungry();
   void WriteEnd(const MediaEndReply& end);
   void WriteError(const std::string& text);
+  // The reader refuses more than kMaxMediaWarnings.
+  void WriteWarning(const std::string& text);
 
  private:
+  void WriteText(MediaReply type, const std::string& text);
   void Write(MediaReply type, const void* body, size_t size);
   void WriteBytes(const void* bytes, size_t size);
 

@@ -35,8 +35,8 @@ class AudioSource:
     def announced_s(self) -> Optional[float]:
         """Seconds that the header announces; None if it announces none."""
     @property
-    def length_warning(self) -> str:
-        """When all is read: that the recording was cut off or has no samples; otherwise empty."""
+    def warnings(self) -> List[str]:
+        """When all is read: what of the recording is damaged, cut off or left out, one line each."""
 
 def resample(samples: _Samples, in_rate_hz: int, out_rate_hz: int) -> NDArray[np.float32]:
     """Converts samples, (n,) float32 in [-1, 1] or int16, to another rate.

@@ -12,7 +12,7 @@ from runnel import _runnel
 from runnel.options import ModelOptions, Path, StreamOptions
 from runnel.results import Result
 from runnel.transcription import (check_audio, is_one, progress_bar, recordings_of, transcribe,
-                                  warn_of_length)
+                                  warn_of)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -160,7 +160,7 @@ class Model(_runnel.Model):
             return _runnel.resample(audio, sample_rate_hz, self.sample_rate_hz)
         source = _runnel.AudioSource(audio, self.sample_rate_hz, channel)
         samples = source.read()
-        warn_of_length(source)
+        warn_of(source)
         return samples
 
 

@@ -43,10 +43,10 @@ def check_audio(audio: Any, sample_rate_hz: Optional[int], channel: int) -> None
         raise ValueError("channel is given for an array, expected it for files only")
 
 
-def warn_of_length(source: _runnel.AudioSource) -> None:
-    """Warns if a recording, all of which is read, was cut off or has no samples."""
-    if source.length_warning:
-        warnings.warn(source.length_warning, RuntimeWarning, stacklevel=2)
+def warn_of(source: _runnel.AudioSource) -> None:
+    """Warns of what is damaged, cut off or left out of a recording, all of which is read."""
+    for warning in source.warnings:
+        warnings.warn(warning, RuntimeWarning, stacklevel=2)
 
 
 class _Recording:
@@ -69,7 +69,7 @@ class _Recording:
     def _file_blocks(self, source: _runnel.AudioSource, size: int) -> Iterator[Any]:
         while len(block := source.read(size)):
             yield block
-        warn_of_length(source)
+        warn_of(source)
         self._duration_s = source.seconds_read
 
     def _array_blocks(self, samples: Any, rate_hz: int) -> Iterator[Any]:

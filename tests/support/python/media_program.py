@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 
-FORMAT, SAMPLES, HUNGRY, END, ERROR = 1, 2, 3, 4, 5
+FORMAT, SAMPLES, HUNGRY, END, ERROR, WARNING = 1, 2, 3, 4, 5, 6
 LIMIT_S = 60
 
 
@@ -20,6 +20,7 @@ class Decoded:
         self.samples = np.zeros(0, np.float32)
         self.missing = 0
         self.error = ""
+        self.warnings = []
         self.num_hungry = 0
 
 
@@ -64,7 +65,8 @@ class MediaProgram:
             elif kind == SAMPLES:
                 assert self.decoded.rate_hz > 0
                 blocks.append(np.frombuffer(body, np.float32))
-                continue
+            elif kind == WARNING:
+                self.decoded.warnings.append(body.decode())
             elif kind == HUNGRY:
                 self.decoded.num_hungry += 1
             elif kind == END:
@@ -73,7 +75,7 @@ class MediaProgram:
                 self.decoded.error = body.decode()
             else:
                 raise ValueError(f"a reply of type {kind}")
-            if kind != FORMAT:
+            if kind in (HUNGRY, END, ERROR):
                 self.decoded.samples = np.concatenate(blocks)
                 return kind
 

@@ -27,7 +27,7 @@ class AudioInput final : public StreamInput {
     return false;
   }
   double seconds_read() const override { return audio_.seconds_read(); }
-  std::string LengthWarning() const override { return audio_.LengthWarning(); }
+  std::vector<std::string> Warnings() const override { return audio_.Warnings(); }
 
  private:
   AudioSource audio_;
@@ -49,7 +49,7 @@ class FeatureInput final : public StreamInput {
     return false;
   }
   double seconds_read() const override { return seconds_read_; }
-  std::string LengthWarning() const override { return ""; }
+  std::vector<std::string> Warnings() const override { return {}; }
 
  private:
   static constexpr int64_t kBlockFrames = 64;

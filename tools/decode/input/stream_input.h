@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/model.h"
 #include "runtime/stream.h"
@@ -24,7 +25,7 @@ class StreamInput {
   // Of audio read so far.
   virtual double seconds_read() const = 0;
   // As AudioSource has it.
-  virtual std::string LengthWarning() const = 0;
+  virtual std::vector<std::string> Warnings() const = 0;
 };
 
 // channel: of audio, counted from 0; -1: the mean of all. Throws std::runtime_error when the file

@@ -281,7 +281,8 @@ std::string DeepgramProtocol::Metadata() {
                           {"created", created_},
                           {"duration", Rounded(duration_s)},
                           {"channels", 1}};
-  AppendWarnings(options_.unused_parameters, options_.start.language_hint, language_, &metadata);
+  AppendWarnings(options_.unused_parameters, options_.start.language_hint, language_,
+                 options_.decoder->warnings(), &metadata);
   return JsonText(metadata);
 }
 

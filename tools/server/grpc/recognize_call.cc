@@ -31,6 +31,7 @@ constexpr uint64_t kLeastBytes = 10240;
 // The milliseconds that the header of a recording announces which was cut off. The messages of Riva
 // have no field for it.
 constexpr char kAnnouncedMs[] = "x-announced-ms";
+constexpr char kWarning[] = "x-warning";
 
 class RecognizeCall : public GrpcCall {
  public:
@@ -115,9 +116,10 @@ class RecognizeCall : public GrpcCall {
       nvidia::riva::asr::RecognizeResponse response;
       FillRecording(result.utterances, parts, &response);
       response.mutable_id()->set_value(response_id);
-      post([message = response.SerializeAsString(),
-            announced_ms = result.announced_ms](RecognizeCall* call) {
+      post([message = response.SerializeAsString(), announced_ms = result.announced_ms,
+            warnings = result.warnings](RecognizeCall* call) {
         if (announced_ms.has_value()) call->AddTrailer(kAnnouncedMs, Decimal(*announced_ms, 0));
+        for (const std::string& warning : warnings) call->AddTrailer(kWarning, warning);
         call->Send(message);
       });
     };

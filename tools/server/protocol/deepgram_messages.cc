@@ -71,7 +71,7 @@ OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>
 
 void AppendWarnings(const std::vector<std::string>& unused_parameters,
                     const std::optional<std::string>& code, const std::string& language,
-                    OrderedJson* metadata) {
+                    const std::vector<std::string>& of_audio, OrderedJson* metadata) {
   OrderedJson warnings = OrderedJson::array();
   for (const std::string& name : unused_parameters) {
     warnings.push_back({{"parameter", name},
@@ -84,6 +84,9 @@ void AppendWarnings(const std::vector<std::string>& unused_parameters,
          {"type", "unsupported_language"},
          {"message", "language '" + Printable(*code, kMaxShownLanguage) +
                          "' has no effect: clients cannot choose it with this model"}});
+  }
+  for (const std::string& text : of_audio) {
+    warnings.push_back({{"parameter", "audio"}, {"type", "audio"}, {"message", text}});
   }
   if (!warnings.empty()) (*metadata)["warnings"] = std::move(warnings);
 }

@@ -30,12 +30,12 @@ OrderedJson DeepgramWords(const std::vector<Word>& words, bool punctuates);
 OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>& words,
                                 const std::vector<std::string>& languages, bool punctuates);
 
-// Adds "warnings" to metadata, one for each of the UnusedParameters of a query, and one if `code`,
+// Adds "warnings" to metadata, one for each of the UnusedParameters of a query, one if `code`,
 // which the client named, does not name `language`, that of the stream ("": the model's default, or
-// the only one). "multi" is any.
+// the only one), and those `of_audio`. "multi" is any language.
 void AppendWarnings(const std::vector<std::string>& unused_parameters,
                     const std::optional<std::string>& code, const std::string& language,
-                    OrderedJson* metadata);
+                    const std::vector<std::string>& of_audio, OrderedJson* metadata);
 
 // {"name","version","arch"}.
 OrderedJson DeepgramModelInfo(const std::string& model_name);

@@ -58,7 +58,8 @@ class ListenFormat : public RecordingFormat {
                             {"channels", 1},
                             {"models", OrderedJson::array({ids_.model})},
                             {"model_info", {{ids_.model, DeepgramModelInfo(ids_.model)}}}};
-    AppendWarnings(unused_parameters_, language_, result.options.language, &metadata);
+    AppendWarnings(unused_parameters_, language_, result.options.language, result.warnings,
+                   &metadata);
     return metadata;
   }
 

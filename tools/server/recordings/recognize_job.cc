@@ -99,6 +99,10 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
           const double announced_s = audio_->announced_s().value_or(0);
           if (announced_s > audio_->seconds_read()) announced_ms_ = announced_s * 1000;
           audio_ms_ = audio_->seconds_read() * 1000;
+          warnings_ = audio_->Warnings();
+          for (const std::string& warning : warnings_) {
+            LogRated(LogLevel::kInfo, "recording", warning);
+          }
           audio_.reset();
           return stream_->Finish();
         }
@@ -141,7 +145,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     Guard([this] {
       receiver_.on_result({all_->utterances, stream_->options(),
                            TextTokens(*services_.recognizer->model(), stream_->options()),
-                           audio_ms_, announced_ms_});
+                           audio_ms_, announced_ms_, warnings_});
       is_done_ = true;
     });
   }
@@ -186,6 +190,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   // As in RecordingResult. Used by Feed, then by HandOver.
   double audio_ms_ = 0;
   std::optional<double> announced_ms_;
+  std::vector<std::string> warnings_;
   // Used by Feed, which runs on one thread at a time.
   std::optional<AudioSource> audio_;
   std::vector<float> block_;

@@ -25,6 +25,10 @@ class RecognizeFormat : public RecordingFormat {
       AppendNumber(*result.announced_ms, &body);
       body += '}';
     }
+    if (!result.warnings.empty()) {
+      BeginField("warnings", &body);
+      body += JsonText(result.warnings) + '}';
+    }
     return body + '\n';
   }
 

@@ -32,6 +32,7 @@ struct RecordingResult {
   const TokenTable& tokens;                  // of the texts
   double audio_ms = 0;                       // of the whole recording
   std::optional<double> announced_ms;        // by the header of a recording that ends earlier
+  std::vector<std::string> warnings = {};    // AudioSource::Warnings
 };
 
 }  // namespace runnel::server

@@ -143,6 +143,7 @@ std::string TranscriptionEvents::Finish(const RecordingResult& result) {
   AddOpenAiLanguages(result.utterances, &done);
   // The header of the reply was sent before the end of the file was known.
   if (result.announced_ms.has_value()) done["announced_ms"] = Rounded(*result.announced_ms);
+  if (!result.warnings.empty()) done["warnings"] = result.warnings;
   return ServerSentEvent(JsonText(done));
 }
 

@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_SERVER_SAMPLES_MEDIA_DECODER_H_
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,9 @@ class MediaDecoder {
   // The rate of the samples, StreamOptions::kMinRate to kMaxRate. 0 until it is known; Decode
   // returns no samples before.
   virtual int sample_rate_hz() const = 0;
+
+  // As AudioSource::Warnings; complete after Finish.
+  virtual std::vector<std::string> warnings() const { return {}; }
 };
 
 // Most channels of any audio.

@@ -82,4 +82,11 @@ std::vector<float> MediaStreamDecoder::Finish() {
   return samples;
 }
 
+std::vector<std::string> MediaStreamDecoder::warnings() const {
+  if (process_ == nullptr) return {};
+  std::vector<std::string> warnings = process_->warnings();
+  for (std::string& warning : warnings) warning.insert(0, "the audio: ");
+  return warnings;
+}
+
 }  // namespace runnel::server

@@ -30,6 +30,7 @@ class MediaStreamDecoder : public MediaDecoder {
   bool is_costly() const override { return true; }
   bool uses_process() const override { return true; }
   int sample_rate_hz() const override { return rate_hz_; }
+  std::vector<std::string> warnings() const override;
 
  private:
   // Calls `use`, which may use the process.

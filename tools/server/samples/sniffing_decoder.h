@@ -37,6 +37,10 @@ class SniffingDecoder : public MediaDecoder {
     return decoder_ == nullptr ? 0 : decoder_->sample_rate_hz();
   }
 
+  std::vector<std::string> warnings() const override {
+    return decoder_ == nullptr ? std::vector<std::string>() : decoder_->warnings();
+  }
+
  private:
   // Of the bytes so far.
   ContainerMatch Find() const;

@@ -244,6 +244,9 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
       if (result.announced_ms.has_value()) {
         reply.headers.emplace_back("X-Announced-Ms", Decimal(*result.announced_ms, 0));
       }
+      for (const std::string& warning : result.warnings) {
+        reply.headers.emplace_back("X-Warning", warning);
+      }
       post([reply = std::move(reply)](HttpUpload* self) mutable {
         self->OnReady(std::move(reply));
       });
