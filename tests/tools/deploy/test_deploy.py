@@ -370,7 +370,7 @@ def test_first_commands_of_the_document(tmp_path):
     with Server(*server_flags(start)) as server:
         outputs = []
         for line in asking:
-            done = run_line(line.replace(":8001", f":{server.port}"), tmp_path)
+            done = run_line(line.replace(":8080", f":{server.port}"), tmp_path)
             assert done.returncode == SUCCESS, done.stderr
             outputs.append(done.stdout)
     assert outputs[0] == "ready\n"

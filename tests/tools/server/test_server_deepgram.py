@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from audio_files import audio_file, g711, opus_packets
-from server_process import LONGEST, TEXTS, Server, cut, pcm16, samples_of
-from websocket_client import Refused, WebSocket
+from server_process import FILES, LONGEST, TEXTS, Server, cut, pcm16, samples_of
+from websocket_client import Refused, WebSocket, request
 
 RAW = {"encoding": "linear16", "sample_rate": 16000}
 
@@ -214,6 +214,32 @@ def test_warnings(server):
         metadata = transcribe(server, parameters, [pcm16(SAMPLES)])[-1]
         named = [warning["parameter"] for warning in metadata.get("warnings", [])]
         assert named == ([] if parameters is RAW else ["profanity_filter", "language"])
+
+
+def test_parameters_with_an_obvious_meaning(server):
+    """What frameworks send by default is served or has a warning."""
+    options = {"alternatives": "1", "utterances": "true", "vad_turnoff": "500", "tier": "enhanced",
+               "detect_language": "true", "extra": ["call:7:b", "line:2"]}
+    metadata = transcribe(server, {**RAW, **options}, [pcm16(SAMPLES)])[-1]
+    assert metadata["extra"] == {"call": "7:b", "line": "2"}
+    assert [warning["parameter"] for warning in metadata["warnings"]] == [
+        "utterances", "detect_language"]
+
+
+def test_paragraphs_of_a_recording(server):
+    audio = FILES[NAME].read_bytes()
+    query = "paragraphs=true&detect_language=true&interim_results=true&extra=a:b&alternatives=1"
+    reply = request(server.port, f"/v1/listen?{query}", "POST", audio).json()
+    alternative = reply["results"]["channels"][0]["alternatives"][0]
+    paragraphs = alternative["paragraphs"]
+    assert paragraphs["transcript"].split() == TEXTS[NAME].split()
+    sentences = [sentence for paragraph in paragraphs["paragraphs"]
+                 for sentence in paragraph["sentences"]]
+    assert " ".join(sentence["text"] for sentence in sentences) == TEXTS[NAME]
+    assert sum(p["num_words"] for p in paragraphs["paragraphs"]) == len(TEXTS[NAME].split())
+    assert reply["metadata"]["extra"] == {"a": "b"}
+    assert [warning["parameter"] for warning in reply["metadata"]["warnings"]] == [
+        "interim_results", "detect_language"]
 
 
 def test_no_audio(server):

@@ -35,6 +35,8 @@ def test_other_pages_are_refused(server, origin, host):
     assert answer.status == 403 and origin in answer.json()["error"]["message"]
     assert "access-control-allow-origin" not in answer.headers
     assert server.rejections("origin") == before + 2
+    # The log has one line of this kind in a second.
+    server.wait_for(lambda _: any("may not use this server" in line for line in server.log))
     assert server.get("/healthz", headers=headers(server, origin, host)).status == 200
 
 
@@ -71,6 +73,10 @@ def test_preflight(server):
     assert answer.headers["access-control-allow-origin"] == PAGE
     assert "POST" in answer.headers["access-control-allow-methods"]
     assert answer.headers["access-control-allow-headers"] == "authorization,content-type"
+    assert "access-control-allow-private-network" not in answer.headers
+    private = server.get("/v1/recognize", method="OPTIONS", headers={
+        **headers(server, PAGE), **asked, "Access-Control-Request-Private-Network": "true"})
+    assert private.headers["access-control-allow-private-network"] == "true"
     other = server.get("/v1/audio/transcriptions", method="OPTIONS",
                        headers={**headers(server, "https://evil.example"), **asked})
     assert other.status == 405 and "access-control-allow-origin" not in other.headers

@@ -6,8 +6,8 @@ import ssl
 
 import pytest
 
-from server_process import LONGEST, TEXTS, Server, make_certificate, speak
-from websocket_client import connect, read_answer
+from server_process import FILES, LONGEST, TEXTS, Server, make_certificate, speak
+from websocket_client import connect, read_answer, request
 
 UPGRADE = (b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ")
@@ -50,6 +50,38 @@ def test_strictness(server, head, status):
         assert answer.status == status
         if status >= 400:
             assert answer.json()["error"]["code"] in ("bad_request", "not_found")
+
+
+def form_of(audio):
+    return (b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n" + audio +
+            b"\r\n--b--\r\n")
+
+
+@pytest.mark.parametrize("path", [
+    "/v1/audio/transcriptions/", "/audio/transcriptions", "/openai/v1/audio/transcriptions",
+    "/openai/deployments/digits/audio/transcriptions?api-version=2025-03-01-preview"])
+def test_base_urls_of_clients(server, path):
+    answer = request(server.port, path, "POST", form_of(FILES[LONGEST].read_bytes()),
+                     headers={"Content-Type": "multipart/form-data; boundary=b"})
+    assert answer.status == 200 and answer.json()["text"] == TEXTS[LONGEST]
+
+
+def test_lists_of_models_and_translations(server):
+    for path in "/v1/models", "/models/", "/openai/v1/models":
+        assert request(server.port, path).json()["data"][0]["id"] == "digits"
+    assert request(server.port, "/openai/v1/models/digits").json()["id"] == "digits"
+    answer = request(server.port, "/openai/v1/audio/translations", "POST", form_of(b"x"))
+    assert answer.status == 404 and "does not translate" in answer.json()["error"]["message"]
+
+
+def test_the_key_of_azure_clients(tmp_path):
+    (tmp_path / "token").write_text("s3cret")
+    with Server(f"--bearer_token_file={tmp_path / 'token'}") as server:
+        for path, key, status in [("/openai/models", "s3cret", 200), ("/openai/models", "x", 401),
+                                  ("/openai/models", "", 401), ("/v1/recognize", "s3cret", 401)]:
+            method = "POST" if path == "/v1/recognize" else "GET"
+            answer = request(server.port, path, method, headers={"api-key": key})
+            assert answer.status == status, path
 
 
 def test_http_to_the_port_of_tls_is_told(tmp_path):

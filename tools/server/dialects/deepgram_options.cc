@@ -59,7 +59,9 @@ std::unique_ptr<MediaDecoder> MakeDecoder(const DeepgramQuery& query) {
 // would cut words.
 void ReadEndpoints(const DeepgramQuery& query, DeepgramOptions* options) {
   options->start.options.Set("endpointing", true);
-  const std::string value = FindParameter(query, "endpointing").value_or("true");
+  // vad_turnoff is the former name of endpointing.
+  const std::optional<std::string> former = FindParameter(query, "vad_turnoff");
+  const std::string value = FindParameter(query, "endpointing").value_or(former.value_or("true"));
   const std::optional<bool> flag = FlagIn(value);
   options->finds_endpoints = flag.value_or(true);
   if (flag.has_value()) return;
@@ -79,8 +81,12 @@ void ReadUtteranceEnd(const DeepgramQuery& query, DeepgramOptions* options) {
 }  // namespace
 
 DeepgramOptions ReadDeepgramQuery(const DeepgramQuery& query) {
-  CheckParameters(query, {"encoding", "sample_rate", "channels", "interim_results", "endpointing",
-                          "utterance_end_ms", "vad_events"});
+  const std::vector<std::string_view> unused = {"paragraphs", "utterances", "utt_split"};
+  std::vector<std::string_view> known = {"encoding",         "sample_rate", "channels",
+                                         "interim_results",  "endpointing", "vad_turnoff",
+                                         "utterance_end_ms", "vad_events"};
+  known.insert(known.end(), unused.begin(), unused.end());
+  CheckParameters(query, known);
   DeepgramOptions options;
   options.decoder = MakeDecoder(query);
   options.interim_results = ReadFlag(query, "interim_results");
@@ -90,7 +96,7 @@ DeepgramOptions ReadDeepgramQuery(const DeepgramQuery& query) {
   ReadUtteranceEnd(query, &options);
   options.phrases = ReadPhrases(query);
   options.start.language_hint = ReadLanguage(query);
-  options.unused_parameters = UnusedParameters(query);
+  options.remarks = ReadRemarks(query, unused);
   return options;
 }
 

@@ -21,8 +21,8 @@ struct DeepgramOptions {
   bool finds_endpoints = true;  // speech_final may be true
   int utterance_end_ms = 0;     // 0: no UtteranceEnd
   bool vad_events = false;
-  bool punctuates = false;                     // words have punctuated_word
-  std::vector<std::string> unused_parameters;  // UnusedParameters
+  bool punctuates = false;  // words have punctuated_word
+  DeepgramRemarks remarks;
 };
 
 // docs/protocol.md lists the parameters. Throws ClientMistake with kBadOption, naming parameter,

@@ -190,7 +190,9 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
   } else if (!best.words.empty()) {
     open_speech_end_ms_ = best.words.back().end_ms;
   }
-  texts->push_back(Results(best.text, best.words, LanguagesOf({utterance}), utterance.searched_ms,
+  const std::vector<std::string> languages = LanguagesOf({utterance});
+  has_found_language_ = has_found_language_ || !languages.empty();
+  texts->push_back(Results(best.text, best.words, languages, utterance.searched_ms,
                            {{"is_final", true},
                             {"speech_final", ends_speech},
                             {"from_finalize", utterance.end == UtteranceEnd::kFinalize}}));
@@ -281,8 +283,8 @@ std::string DeepgramProtocol::Metadata() {
                           {"created", created_},
                           {"duration", Rounded(duration_s)},
                           {"channels", 1}};
-  AppendWarnings(options_.unused_parameters, options_.start.language_hint, language_,
-                 options_.decoder->warnings(), &metadata);
+  AppendRemarks(options_.remarks, language_, has_found_language_, options_.decoder->warnings(),
+                &metadata);
   return JsonText(metadata);
 }
 

@@ -75,7 +75,8 @@ class DeepgramProtocol : public Protocol {
   std::string created_;  // when the connection was opened, ISO 8601
   Phase phase_ = Phase::kBeforeStart;
   std::string model_name_;
-  std::string language_;     // of the stream; "": the model has no languages
+  std::string language_;  // of the stream; "": the model has no languages
+  bool has_found_language_ = false;
   Sha256 audio_hash_;        // of the bytes of the client
   bool has_bytes_ = false;   // some came
   int64_t num_samples_ = 0;  // handed to the stream

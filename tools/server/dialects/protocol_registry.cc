@@ -76,6 +76,25 @@ constexpr std::array kByMessage = {
 };
 
 constexpr std::string_view kTranscriptionsPath = "/v1/audio/transcriptions";  // OpenAI's
+constexpr std::string_view kTranslationsPath = "/v1/audio/translations";      // OpenAI's
+constexpr std::string_view kModelsPath = "/v1/models";
+
+// How a path of a service ends, whatever a client has as its base URL: Azure's clients write
+// "/openai/deployments/NAME/audio/transcriptions", Groq's "/openai/v1/audio/transcriptions".
+struct PathEnd {
+  std::string_view end;
+  std::string_view path;  // that the server knows
+};
+constexpr std::array<PathEnd, 4> kPathEnds = {{{"/audio/transcriptions", kTranscriptionsPath},
+                                               {"/audio/translations", kTranslationsPath},
+                                               {"/realtime", OpenAiRealtimeProtocol::kPath},
+                                               {DeepgramProtocol::kPath, DeepgramProtocol::kPath}}};
+constexpr std::string_view kModels = "/models";  // and the name of one below it
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
 constexpr std::array kRecordings = {
     ByPath{"/v1/recognize",  // Runnel's
            [](RecordingPost post, const TokenTable& tokens, const std::string& /*model_name*/) {
@@ -94,9 +113,8 @@ constexpr std::array kRecordings = {
 
 // The list of models, and each model below it.
 bool IsModelsPath(std::string_view path) {
-  constexpr std::string_view kModels = "/v1/models";
-  return path.substr(0, kModels.size()) == kModels &&
-         (path.size() == kModels.size() || path[kModels.size()] == '/');
+  return path.substr(0, kModelsPath.size()) == kModelsPath &&
+         (path.size() == kModelsPath.size() || path[kModelsPath.size()] == '/');
 }
 
 HttpReply AsItIs(HttpReply reply, const std::string& /*request_id*/) { return reply; }
@@ -107,14 +125,14 @@ const std::array<HttpDialect, 3>& HttpDialects() {
       {[](std::string_view path) {
          return path == DeepgramProtocol::kPath || path == DeepgramProtocol::kOtherPath;
        },
-       {{"token"}, {"token", "bearer"}, {}},
+       {{"token"}, {"token", "bearer"}, {}, {}},
        "invalid_auth",
        &DeepgramReply},
       {[](std::string_view path) {
          return path == OpenAiRealtimeProtocol::kPath || path == kTranscriptionsPath ||
-                IsModelsPath(path);
+                path == kTranslationsPath || IsModelsPath(path);
        },
-       {{}, {}, {"openai-insecure-api-key."}},
+       {{}, {}, {"openai-insecure-api-key."}, {"api-key"}},
        "invalid_api_key",
        &AsItIs},
       // All others.
@@ -166,6 +184,19 @@ std::unique_ptr<Protocol> ReadFirstMessage(const ClientMessage& first, const Tok
   }
   requests->emplace_back(std::move(error));
   return nullptr;
+}
+
+std::string ServicePath(std::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  for (const PathEnd& known : kPathEnds) {
+    if (EndsWith(path, known.end)) return std::string(known.path);
+  }
+  for (size_t models = path.find(kModels); models != std::string_view::npos;
+       models = path.find(kModels, models + 1)) {
+    const std::string_view name = path.substr(models + kModels.size());
+    if (name.empty() || name.front() == '/') return std::string(kModelsPath).append(name);
+  }
+  return std::string(path);
 }
 
 std::vector<std::string> RecordingPaths() {

@@ -31,6 +31,11 @@ bool FirstTakesLong(const ClientMessage& first);
 std::unique_ptr<Protocol> ReadFirstMessage(const ClientMessage& first, const TokenTable& tokens,
                                            std::vector<ClientRequest>* requests);
 
+// The path by which the server knows the interface at `path`, of a request without its query.
+// OpenAI's and Deepgram's interfaces are known by the end of the path, because clients differ in
+// their base URL. A slash at the end does not count.
+std::string ServicePath(std::string_view path);
+
 // The paths whose POST has a recording.
 std::vector<std::string> RecordingPaths();
 bool TakesRecordings(std::string_view path);

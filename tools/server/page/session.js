@@ -219,7 +219,7 @@ export class Session extends EventTarget {
     setTimeout(() => { if (!this.isOver) this.connect(); }, wait * (0.5 + Math.random() / 2));
   }
 
-  /** {code} of the server's refusal, or null when it does not answer. */
+  /** {code} of the server's refusal and, of some, {message}; null when it does not answer. */
   async fetchRefusal() {
     try {
       const ready = await fetch('readyz');
@@ -228,7 +228,9 @@ export class Session extends EventTarget {
       const url = new URL('v1/recognize', location.href);
       url.search = this.url.search;
       const answer = await fetch(url, {method: 'POST', body: ''});
-      return {code: answer.status === 401 ? 'unauthorized' : 'refused'};
+      if (answer.status === 401) return {code: 'unauthorized'};
+      if (answer.status === 403) return (await answer.json()).error;
+      return {code: 'refused'};
     } catch {
       return null;
     }
@@ -236,7 +238,9 @@ export class Session extends EventTarget {
 
   fail(refusal) {
     const code = refusal?.code ?? 'unreachable';
-    const message = EXPLANATIONS[code] ?? `The server ended the stream: ${refusal.message}.`;
+    const message = EXPLANATIONS[code] ?? (this.wasReady ?
+      `The server ended the stream: ${refusal.message}.` :
+      `The server refused the stream: ${refusal.message}.`);
     this.end('failed', {code, message});
   }
 

@@ -69,25 +69,32 @@ OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>
   return alternative;
 }
 
-void AppendWarnings(const std::vector<std::string>& unused_parameters,
-                    const std::optional<std::string>& code, const std::string& language,
-                    const std::vector<std::string>& of_audio, OrderedJson* metadata) {
+void AppendRemarks(const DeepgramRemarks& remarks, const std::string& language,
+                   bool has_found_language, const std::vector<std::string>& of_audio,
+                   OrderedJson* metadata) {
+  if (!remarks.extra.empty()) {
+    OrderedJson extra = OrderedJson::object();
+    for (const auto& [key, value] : remarks.extra) extra[key] = value;
+    (*metadata)["extra"] = std::move(extra);
+  }
   OrderedJson warnings = OrderedJson::array();
-  for (const std::string& name : unused_parameters) {
-    warnings.push_back({{"parameter", name},
-                        {"type", "unsupported_parameter"},
-                        {"message", name + " has no effect: the text is what the model writes"}});
+  const auto warn = [&warnings](const std::string& parameter, const std::string& type,
+                                const std::string& message) {
+    warnings.push_back({{"parameter", parameter}, {"type", type}, {"message", message}});
+  };
+  for (const std::string& name : remarks.unused) {
+    warn(name, "unsupported_parameter", name + " has no effect on this server");
   }
+  if (remarks.detects_language && !has_found_language) {
+    warn("detect_language", "unsupported_parameter", "the model found no language");
+  }
+  const std::optional<std::string>& code = remarks.language;
   if (code.has_value() && code != "multi" && !MatchLanguage({language}, *code).has_value()) {
-    warnings.push_back(
-        {{"parameter", "language"},
-         {"type", "unsupported_language"},
-         {"message", "language '" + Printable(*code, kMaxShownLanguage) +
-                         "' has no effect: clients cannot choose it with this model"}});
+    warn("language", "unsupported_language",
+         "language '" + Printable(*code, kMaxShownLanguage) +
+             "' has no effect: clients cannot choose it with this model");
   }
-  for (const std::string& text : of_audio) {
-    warnings.push_back({{"parameter", "audio"}, {"type", "audio"}, {"message", text}});
-  }
+  for (const std::string& text : of_audio) warn("audio", "audio", text);
   if (!warnings.empty()) (*metadata)["warnings"] = std::move(warnings);
 }
 

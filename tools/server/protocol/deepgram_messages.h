@@ -9,6 +9,7 @@
 
 #include "runtime/result.h"
 #include "tools/json/json_text.h"
+#include "tools/server/protocol/deepgram_query.h"
 #include "tools/server/protocol/http_dialect.h"
 
 namespace runnel::server {
@@ -30,12 +31,13 @@ OrderedJson DeepgramWords(const std::vector<Word>& words, bool punctuates);
 OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>& words,
                                 const std::vector<std::string>& languages, bool punctuates);
 
-// Adds "warnings" to metadata, one for each of the UnusedParameters of a query, one if `code`,
-// which the client named, does not name `language`, that of the stream ("": the model's default, or
-// the only one), and those `of_audio`. "multi" is any language.
-void AppendWarnings(const std::vector<std::string>& unused_parameters,
-                    const std::optional<std::string>& code, const std::string& language,
-                    const std::vector<std::string>& of_audio, OrderedJson* metadata);
+// Adds "extra" and "warnings" to metadata. There is a warning for each parameter without effect,
+// one if the client named a language that does not name `language`, that of the stream ("": the
+// model's default, or the only one), and those `of_audio`. "multi" is any language.
+// `has_found_language`: whether the model found the language of some of the speech.
+void AppendRemarks(const DeepgramRemarks& remarks, const std::string& language,
+                   bool has_found_language, const std::vector<std::string>& of_audio,
+                   OrderedJson* metadata);
 
 // {"name","version","arch"}.
 OrderedJson DeepgramModelInfo(const std::string& model_name);

@@ -16,19 +16,22 @@ constexpr size_t kMaxShownBytes = 24;
 
 // Parameters that both kinds of clients may give, besides those that change the form of the text.
 // "token" is read as the bearer token.
-constexpr std::array<std::string_view, 13> kShared = {
-    "model",        "version",   "tag",     "mip_opt_out", "no_delay", "filler_words", "token",
-    "smart_format", "punctuate", "keyterm", "keywords",    "language", "multichannel"};
-constexpr std::array<std::string_view, 3> kTextForms = {"dictation", "numerals",
-                                                        "profanity_filter"};
+constexpr std::array<std::string_view, 16> kShared = {
+    "model",        "version",         "tag",       "mip_opt_out", "no_delay", "filler_words",
+    "token",        "smart_format",    "punctuate", "keyterm",     "keywords", "language",
+    "multichannel", "detect_language", "extra",     "tier"};
+constexpr std::array<std::string_view, 9> kUnused = {"dictation",    "numerals", "profanity_filter",
+                                                     "numbers",      "dates",    "times",
+                                                     "measurements", "ner",      "alternatives"};
 
 template <typename Names>
 bool Has(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool AsksForNothing(const std::string& value) {
-  return value.empty() || FlagIn(value) == std::optional(false);
+bool AsksForNothing(const std::string& name, const std::string& value) {
+  return value.empty() || FlagIn(value) == std::optional(false) ||
+         (name == "alternatives" && value == "1");  // which every result has
 }
 
 // "word:intensifier". A value without a number after a colon is a word.
@@ -49,7 +52,8 @@ void FailParameter(const std::string& name, const std::string& value, const std:
 
 void CheckParameters(const DeepgramQuery& query, const std::vector<std::string_view>& known) {
   for (const auto& [name, value] : query) {
-    if (AsksForNothing(value) || Has(kShared, name) || Has(kTextForms, name) || Has(known, name)) {
+    if (AsksForNothing(name, value) || Has(kShared, name) || Has(kUnused, name) ||
+        Has(known, name)) {
       continue;
     }
     FailParameter(Printable(name, kMaxShownBytes), value,
@@ -57,12 +61,23 @@ void CheckParameters(const DeepgramQuery& query, const std::vector<std::string_v
   }
 }
 
-std::vector<std::string> UnusedParameters(const DeepgramQuery& query) {
-  std::vector<std::string> unused;
-  for (const std::string_view name : kTextForms) {
-    if (!AsksForNothing(FindParameter(query, name).value_or(""))) unused.emplace_back(name);
+DeepgramRemarks ReadRemarks(const DeepgramQuery& query,
+                            const std::vector<std::string_view>& unused_here) {
+  DeepgramRemarks remarks;
+  for (const auto& [name, value] : query) {
+    const bool is_unused = Has(kUnused, name) || Has(unused_here, name);
+    if (is_unused && !AsksForNothing(name, value) && !Has(remarks.unused, name)) {
+      remarks.unused.push_back(name);
+    }
+    if (name != "extra") continue;
+    const size_t colon = std::min(value.find(':'), value.size());
+    remarks.extra.emplace_back(value.substr(0, colon),
+                               value.substr(std::min(colon + 1, value.size())));
   }
-  return unused;
+  const std::string detects = FindParameter(query, "detect_language").value_or("");
+  remarks.detects_language = !AsksForNothing("detect_language", detects);  // or a list of languages
+  remarks.language = ReadLanguage(query);
+  return remarks;
 }
 
 std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string_view name) {

@@ -22,13 +22,24 @@ using DeepgramQuery = std::vector<std::pair<std::string, std::string>>;  // (nam
 
 // Fails for a parameter that is not among `known`, which the caller reads or has no use for, unless
 // it asks for nothing: its value is "false" or empty, or it is about Deepgram's models and
-// accounts. Parameters of ReadPunctuates, ReadPhrases, ReadLanguage and UnusedParameters need no
-// mention.
+// accounts. Parameters of ReadPunctuates, ReadPhrases and ReadRemarks need no mention.
 void CheckParameters(const DeepgramQuery& query, const std::vector<std::string_view>& known);
 
-// The parameters that ask for another form of the text, which is what the model writes. Frameworks
-// ask for some of them by default, so they are not refused but named in the metadata of the result.
-std::vector<std::string> UnusedParameters(const DeepgramQuery& query);
+// What the metadata of a result says about the request.
+struct DeepgramRemarks {
+  // Parameters without an effect: those that ask for another form of the text, which is what the
+  // model writes, and those of the other kind of request. Frameworks ask for some of them by
+  // default, so they are not refused.
+  std::vector<std::string> unused;
+  bool detects_language = false;        // the parameter detect_language
+  std::optional<std::string> language;  // ReadLanguage
+  DeepgramQuery extra;                  // (key, value) of each parameter "extra", to be returned
+};
+
+// `unused_here`: parameters that have no effect in this kind of request, besides those that never
+// have one.
+DeepgramRemarks ReadRemarks(const DeepgramQuery& query,
+                            const std::vector<std::string_view>& unused_here);
 
 // The last value of a parameter; empty when it is not given.
 std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string_view name);

@@ -25,9 +25,10 @@ struct HttpReply {
 
 // Where clients have the server's token that cannot send "Authorization: Bearer <token>".
 struct TokenPlaces {
-  std::vector<std::string> schemes;   // of the header Authorization, in lower case
-  std::vector<std::string> names;     // of subprotocols that are offered before the token
-  std::vector<std::string> prefixes;  // of a subprotocol that ends with the token
+  std::vector<std::string> schemes;    // of the header Authorization, in lower case
+  std::vector<std::string> names;      // of subprotocols that are offered before the token
+  std::vector<std::string> prefixes;   // of a subprotocol that ends with the token
+  std::vector<std::string> headers{};  // whose value is the token
 };
 
 struct HttpDialect {

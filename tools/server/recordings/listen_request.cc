@@ -18,14 +18,19 @@
 namespace runnel::server {
 namespace {
 
+// Parameters of live streams: a recording has no results before its last.
+std::vector<std::string_view> Unused() {
+  return {"interim_results", "endpointing", "vad_turnoff", "utterance_end_ms", "vad_events"};
+}
+
 class ListenFormat : public RecordingFormat {
  public:
   ListenFormat(const ListenIds& ids, const DeepgramQuery& query, std::string_view audio)
       : ids_(ids),
         punctuates_(ReadPunctuates(query)),
-        unused_parameters_(UnusedParameters(query)),
-        language_(ReadLanguage(query)),
+        remarks_(ReadRemarks(query, Unused())),
         lists_utterances_(ReadFlag(query, "utterances")),
+        lists_paragraphs_(ReadFlag(query, "paragraphs")),
         created_(DeepgramNow()) {
     Sha256 hash;
     hash.Add(audio.data(), audio.size());
@@ -38,11 +43,18 @@ class ListenFormat : public RecordingFormat {
       const std::vector<Word>& next = utterance.nbest.front().words;
       words.insert(words.end(), next.begin(), next.end());
     }
+    const std::vector<std::string> languages = LanguagesOf(result.utterances);
+    OrderedJson alternative =
+        DeepgramAlternative(JoinedTexts(result.utterances), words, languages, punctuates_);
+    if (lists_paragraphs_) alternative["paragraphs"] = Paragraphs(result);
     OrderedJson alternatives = OrderedJson::array();
-    alternatives.push_back(DeepgramAlternative(JoinedTexts(result.utterances), words,
-                                               LanguagesOf(result.utterances), punctuates_));
+    alternatives.push_back(std::move(alternative));
+    OrderedJson channel = {{"alternatives", std::move(alternatives)}};
+    if (remarks_.detects_language && !languages.empty()) {
+      channel["detected_language"] = languages.front();
+    }
     OrderedJson channels = OrderedJson::array();
-    channels.push_back({{"alternatives", std::move(alternatives)}});
+    channels.push_back(std::move(channel));
     OrderedJson results = {{"channels", std::move(channels)}};
     if (lists_utterances_) results["utterances"] = Utterances(result);
     return JsonText({{"metadata", Metadata(result)}, {"results", std::move(results)}}) + '\n';
@@ -58,9 +70,29 @@ class ListenFormat : public RecordingFormat {
                             {"channels", 1},
                             {"models", OrderedJson::array({ids_.model})},
                             {"model_info", {{ids_.model, DeepgramModelInfo(ids_.model)}}}};
-    AppendWarnings(unused_parameters_, language_, result.options.language, result.warnings,
-                   &metadata);
+    AppendRemarks(remarks_, result.options.language, !LanguagesOf(result.utterances).empty(),
+                  result.warnings, &metadata);
     return metadata;
+  }
+
+  // An utterance is a paragraph of one sentence.
+  static OrderedJson Paragraphs(const RecordingResult& result) {
+    OrderedJson list = OrderedJson::array();
+    std::string transcript;
+    for (const Utterance& utterance : result.utterances) {
+      const Hypothesis& best = utterance.nbest.front();
+      if (best.text.empty()) continue;
+      const double start_s = Rounded(utterance.start_ms / 1000);
+      const double end_s = Rounded(utterance.end_ms / 1000);
+      OrderedJson sentences = OrderedJson::array();
+      sentences.push_back({{"text", best.text}, {"start", start_s}, {"end", end_s}});
+      list.push_back({{"sentences", std::move(sentences)},
+                      {"num_words", best.words.size()},
+                      {"start", start_s},
+                      {"end", end_s}});
+      transcript += (transcript.empty() ? "" : "\n\n") + best.text;
+    }
+    return {{"transcript", transcript}, {"paragraphs", std::move(list)}};
   }
 
   OrderedJson Utterances(const RecordingResult& result) const {
@@ -81,16 +113,16 @@ class ListenFormat : public RecordingFormat {
 
   const ListenIds ids_;
   const bool punctuates_;
-  const std::vector<std::string> unused_parameters_;
-  const std::optional<std::string> language_;  // that the client named
+  const DeepgramRemarks remarks_;
   const bool lists_utterances_;
+  const bool lists_paragraphs_;
   const std::string created_;
   std::string sha256_;  // of the body
 };
 
 // `utt_split`: seconds of silence between two utterances.
 void ReadUtterances(const DeepgramQuery& query, ChosenOptions* options) {
-  if (!ReadFlag(query, "utterances")) return;
+  if (!ReadFlag(query, "utterances") && !ReadFlag(query, "paragraphs")) return;
   options->Set("endpointing", true);
   const std::string split = FindParameter(query, "utt_split").value_or("");
   if (split.empty()) return;
@@ -102,8 +134,7 @@ void ReadUtterances(const DeepgramQuery& query, ChosenOptions* options) {
   options->Set("endpoint_silence_s", std::max(*silence_s, EndpointOptions::kMinSilenceS));
 }
 
-// Refuses what would be answered in another place or form than the client reads. A file states its
-// encoding, rate and channels.
+// Refuses what would be answered in another place or form than the client reads.
 void CheckAbilities(const DeepgramQuery& query) {
   if (ReadFlag(query, "multichannel")) {
     FailParameter("multichannel", "true", "false: the channels are mixed");
@@ -111,7 +142,10 @@ void CheckAbilities(const DeepgramQuery& query) {
   if (const auto callback = FindParameter(query, "callback")) {
     FailParameter("callback", *callback, "none: the reply has the result");
   }
-  CheckParameters(query, {"utterances", "utt_split", "encoding", "sample_rate", "channels"});
+  std::vector<std::string_view> known = Unused();
+  known.insert(known.end(),
+               {"utterances", "paragraphs", "utt_split", "encoding", "sample_rate", "channels"});
+  CheckParameters(query, known);
 }
 
 // No audio file begins like JSON.

@@ -120,12 +120,12 @@ std::string_view AuthorityOf(std::string_view target) {
   return target.substr(begin, target.find_first_of("/?", begin) - begin);
 }
 
-std::string_view PathOf(std::string_view target) {
+std::string PathOf(std::string_view target) {
   if (const size_t begin = AuthorityBegin(target); begin > 0) {
     const size_t path = target.find_first_of("/?", begin);
     target = path == std::string_view::npos || target[path] == '?' ? "/" : target.substr(path);
   }
-  return target.substr(0, target.find('?'));
+  return ServicePath(target.substr(0, target.find('?')));
 }
 
 HttpReply ErrorReply(int status, const std::string& code, const std::string& message,
@@ -148,17 +148,17 @@ HttpReply RefusalReply(Refusal refusal, Metrics* metrics) {
 }
 
 bool NeedsToken(std::string_view target) {
-  const std::string_view path = PathOf(target);
+  const std::string path = PathOf(target);
   return path == kModelsPath || IsBelow(path, kModelsPath);
 }
 
 bool IsProbe(std::string_view target) {
-  const std::string_view path = PathOf(target);
+  const std::string path = PathOf(target);
   return path == "/healthz" || path == "/readyz" || path == "/metrics";
 }
 
 HttpReply Answer(const Services& services, std::string_view method, std::string_view target) {
-  const std::string_view path = PathOf(target);
+  const std::string path = PathOf(target);
   const bool reads = method == "GET" || method == "HEAD";
   const auto only_reads = [&](auto make) {
     if (reads) return make();
@@ -171,12 +171,20 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
   if (path == "/metrics") return only_reads([&] { return MetricsReply(services); });
   if (path == kModelsPath) return only_reads([&] { return ModelsReply(services); });
   if (IsBelow(path, kModelsPath)) {
-    return only_reads([&] { return ModelReply(services, path.substr(kModelsPath.size() + 1)); });
+    return only_reads([&] {
+      return ModelReply(services, std::string_view(path).substr(kModelsPath.size() + 1));
+    });
   }
   if (TakesRecordings(path)) {
     HttpReply reply = ErrorReply(405, "method_not_allowed", "expected POST with an audio file");
     reply.headers.emplace_back("Allow", "POST");
     return reply;
+  }
+  if (path == "/v1/audio/translations") {
+    return ErrorReply(
+        404, "not_found",
+        "this server does not translate: it writes the language that is spoken; expected "
+        "/v1/audio/transcriptions");
   }
   for (const PageFile& file : PageFiles()) {
     if (file.path == path) return only_reads([&] { return PageReply(file); });

@@ -40,9 +40,9 @@ bool IsProbe(std::string_view target);
 // The host and port in a target such as "http://host:80/path"; "" in a path.
 std::string_view AuthorityOf(std::string_view target);
 
-// The path of a request's target, without the query; of "http://host/path", which a proxy may send,
-// the path.
-std::string_view PathOf(std::string_view target);
+// The path of a request's target as ServicePath has it, without the query; of "http://host/path",
+// which a proxy may send, the path.
+std::string PathOf(std::string_view target);
 
 }  // namespace runnel::server
 

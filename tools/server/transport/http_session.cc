@@ -29,6 +29,7 @@
 #include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
+#include "tools/server/resources/rated_log.h"
 #include "tools/server/transport/http_connection.h"
 #include "tools/server/transport/http_reply.h"
 #include "tools/server/transport/http_upload.h"
@@ -200,7 +201,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       metrics().CountRejection(Rejection::kBadRequest);
       return ReplyAndClose(*std::move(fault));
     }
-    if (IsPreflight()) return ReplyAndClose(PreflightReply());
+    if (IsPreflight()) return Reply(PreflightReply(), request().keep_alive());
     RequestHead head;
     head.method = View(request().method_string());
     head.target = View(request().target());
@@ -254,6 +255,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (!asked.empty()) {
       reply.headers.emplace_back("Access-Control-Allow-Headers", asked.substr(0, asked.size() - 1));
     }
+    // Chromium asks before a page of the Internet reaches a private address.
+    if (View(request()["Access-Control-Request-Private-Network"]) == "true") {
+      reply.headers.emplace_back("Access-Control-Allow-Private-Network", "true");
+    }
     reply.headers.emplace_back("Access-Control-Max-Age", "600");
     return reply;
   }
@@ -268,16 +273,22 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (access.IsTrusted(peer_) && !forwarded.empty()) host = forwarded;
     if (access.has_token() || context().shared->origins->IsAllowed(origin, host)) return true;
     metrics().CountRejection(Rejection::kOrigin);
-    Refuse(ErrorReply(
-        403, "origin_not_allowed",
-        "pages of " + OneLine(std::string(origin)) + " may not use this server (--allow_origin)"));
+    const std::string message =
+        "pages of " + OneLine(std::string(origin)) + " may not use this server (--allow_origin)";
+    LogRated(LogLevel::kWarning, "origin", message);
+    Refuse(ErrorReply(403, "origin_not_allowed", message));
     return false;
   }
 
   // False when the client lacks the bearer token; it has been told so then.
   bool CheckToken() {
-    if (context().shared->access->IsAllowed(View(request()[http::field::authorization]),
-                                            View(request().target()), Subprotocols())) {
+    const AccessRules& access = *context().shared->access;
+    const std::vector<std::string>& headers = dialect().token_places.headers;
+    if (access.IsAllowed(View(request()[http::field::authorization]), View(request().target()),
+                         Subprotocols()) ||
+        std::any_of(headers.begin(), headers.end(), [&](const std::string& name) {
+          return access.IsAllowed("Bearer " + std::string(View(request()[name])), /*target=*/"");
+        })) {
       return true;
     }
     metrics().CountRejection(Rejection::kUnauthorized);
@@ -287,12 +298,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     return false;
   }
 
-  // Of the request, without a slash at its end.
-  std::string_view Path() const {
-    std::string_view path = PathOf(View(request().target()));
-    if (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
-    return path;
-  }
+  std::string Path() const { return PathOf(View(request().target())); }
 
   const HttpDialect& dialect() const { return HttpDialectOf(Path()); }
 

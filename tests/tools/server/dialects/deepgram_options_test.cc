@@ -182,8 +182,27 @@ TEST(DeepgramOptions, ParametersWithoutEffect) {
                                              {"profanity_filter", "true"},
                                              {"numerals", "false"},
                                              {"dictation", "True"}});
-  EXPECT_EQ(options.unused_parameters, (std::vector<std::string>{"dictation", "profanity_filter"}));
-  EXPECT_TRUE(OptionsOf({}).unused_parameters.empty());
+  EXPECT_EQ(options.remarks.unused, (std::vector<std::string>{"profanity_filter", "dictation"}));
+  EXPECT_TRUE(OptionsOf({}).remarks.unused.empty());
+}
+
+TEST(DeepgramOptions, ParametersWithAnObviousMeaning) {
+  // What every result has, and what the server cannot do, which the metadata says.
+  const DeepgramOptions options = OptionsOf({{"alternatives", "1"},
+                                             {"paragraphs", "true"},
+                                             {"utterances", "true"},
+                                             {"ner", "true"},
+                                             {"tier", "enhanced"},
+                                             {"detect_language", "true"},
+                                             {"extra", "call:7:b"},
+                                             {"extra", "alone"}});
+  EXPECT_EQ(options.remarks.unused, (std::vector<std::string>{"paragraphs", "utterances", "ner"}));
+  EXPECT_TRUE(options.remarks.detects_language);
+  EXPECT_EQ(options.remarks.extra, (Query{{"call", "7:b"}, {"alone", ""}}));
+  EXPECT_EQ(OptionsOf({{"alternatives", "3"}}).remarks.unused,
+            std::vector<std::string>{"alternatives"});
+  EXPECT_EQ(SilenceS(OptionsOf({{"vad_turnoff", "500"}})), 0.5);
+  EXPECT_EQ(SilenceS(OptionsOf({{"vad_turnoff", "500"}, {"endpointing", "300"}})), 0.3);
 }
 
 }  // namespace

@@ -74,6 +74,31 @@ TEST(RecordingPaths, AreThoseThatTakeRecordings) {
   }
 }
 
+TEST(ServicePath, IsKnownByTheEndOfThePath) {
+  const std::string transcriptions = "/v1/audio/transcriptions";
+  for (const auto& [path, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"/v1/audio/transcriptions", transcriptions},
+           {"/v1/audio/transcriptions/", transcriptions},
+           {"/audio/transcriptions", transcriptions},
+           {"/openai/v1/audio/transcriptions", transcriptions},
+           {"/openai/deployments/my-model/audio/transcriptions", transcriptions},
+           {"/api/v1/audio/translations", "/v1/audio/translations"},
+           {"/realtime", "/v1/realtime"},
+           {"/openai/realtime", "/v1/realtime"},
+           {"/asr/v1/listen/", "/v1/listen"},
+           {"/models", "/v1/models"},
+           {"/openai/v1/models/", "/v1/models"},
+           {"/modelsx/v1/models/a/b", "/v1/models/a/b"},
+           {"/modelsx", "/modelsx"},
+           {"/v1/recognize/", "/v1/recognize"},
+           {"/listen", "/listen"},
+           {"/", "/"},
+           {"//", "/"},
+           {"", ""}}) {
+    EXPECT_EQ(ServicePath(path), expected) << path;
+  }
+}
+
 TEST(HttpDialectOf, AnswersClientsInTheirWords) {
   struct Case {
     std::string path;
@@ -110,6 +135,8 @@ TEST(AllTokenPlaces, ThoseOfEveryProtocol) {
   EXPECT_EQ(all.schemes, std::vector<std::string>{"token"});
   EXPECT_EQ(all.names, (std::vector<std::string>{"token", "bearer"}));
   EXPECT_EQ(all.prefixes, std::vector<std::string>{"openai-insecure-api-key."});
+  EXPECT_EQ(HttpDialectOf("/v1/audio/transcriptions").token_places.headers,
+            std::vector<std::string>{"api-key"});  // of Azure's clients
 }
 
 TEST(ErrorCode, NamesAndCloseCodes) {
