@@ -53,8 +53,8 @@ def test_strictness(server, head, status):
 
 
 def form_of(audio):
-    return (b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n" + audio +
-            b"\r\n--b--\r\n")
+    return (b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n" +
+            audio + b"\r\n--b--\r\n")
 
 
 @pytest.mark.parametrize("path", [
