@@ -4,7 +4,8 @@ wenet.py, nemo.py, espnet.py and icefall.py map the options and tensor names of 
 wenet_*.py and nemo_*.py for parts of it. Each reads and checks all options before the weights. They
 share:
 
-    weights.py   reads checkpoints without running code in them
+    weights.py   the weights of a checkpoint; checkpoint_file.py and pickle_data.py read its file,
+                 and run nothing in it
     folder.py    files of an experiment or a .nemo archive
     settings.py  reads options, records assumed ones, rejects unknown ones
     renaming.py  maps tensor names by a table of patterns, rejects unknown ones

@@ -129,7 +129,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     config.finish()
     if not choices.wants("ctc"):
         head_rules = [(r"ctc\..+", None), *head_rules]
-    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source),
+    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source, notes),
                      [*head_rules, *RULES], source)
     _shape_subsampling(renamed)
     found = stack_size(renamed.tensors, "encoder.encoders.")

@@ -3,12 +3,15 @@
 import io
 import lzma
 import pathlib
+import re
 import tarfile
 import zlib
 from typing import BinaryIO, Dict, List, Optional
 
 from models.convert.errors import ConversionError
 
+# Entries that file managers add to archives.
+OF_FILE_MANAGERS = re.compile(r"__MACOSX/|(.*/)?(\._[^/]*|\.DS_Store)$")
 _DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
@@ -81,11 +84,14 @@ class _Tar:
         try:
             self._archive, self._compressed = self._opened()
             for member in self._archive:
-                if member.isfile():
-                    name = member.name
-                    self.members[name[2:] if name.startswith("./") else name] = member
+                name = member.name[2:] if member.name.startswith("./") else member.name
+                if member.isfile() and not OF_FILE_MANAGERS.match(name):
+                    self.members[name] = member
         except _DAMAGED as error:
             raise self._damaged(error) from None
+        roots = {name.partition("/")[0] for name in self.members if "/" in name}
+        if len(roots) == 1 and all("/" in name for name in self.members):  # packed as a folder
+            self.members = {name.partition("/")[2]: of for name, of in self.members.items()}
 
     def open(self, name: str) -> BinaryIO:
         try:

@@ -51,7 +51,8 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     if config.take("output_dim", len(tokens)) != len(tokens):
         raise ConversionError(f"{listed}: has {len(tokens)} tokens, config.yaml says output_dim "
                               f"{config.take('output_dim', len(tokens))}")
-    weights = read_weights(folder.open(weights_name, "the weights"), source)
+    notes: List[str] = []
+    weights = read_weights(folder.open(weights_name, "the weights"), source, notes)
     transducer = icefall_heads.transducer_section(weights, True, source)
     transducer["blank_id"] = config.take("blank_id", 0)
     _check_sizes(config, transducer, source)
@@ -62,7 +63,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     renamed = rename(weights, RULES, source)
     icefall_heads.complete(renamed, {"transducer": transducer})
     resolved = wenet.resolve_encoder(name, options, folder, renamed, source, choices, tokens,
-                                     config.assumed)
+                                     config.assumed, notes)
     resolved.heads["transducer"] = transducer
     return resolved
 

@@ -77,10 +77,11 @@ def read_model(folder: Folder, name: str, choices: Choices) -> Resolved:
     """
     weights_name = choices.take("checkpoint") or "pretrained.pt"
     source = folder.where(weights_name)
-    weights = _flattened(read_weights(folder.open(weights_name, "the weights"), source), source)
+    notes: List[str] = []
+    weights = _flattened(read_weights(folder.open(weights_name, "the weights"), source, notes),
+                         source)
     has_transducer = any(name.startswith("joiner.") for name in weights)
     facts = _facts(weights, source)
-    notes: List[str] = []
     assumed: Dict[str, str] = {}
     normalization, statistics = _take_feature_norm(weights, facts, source, choices)
     subsampling, bins = _subsampling(weights, facts, source, choices, assumed)

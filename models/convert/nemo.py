@@ -78,16 +78,16 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
                               "nor state_dict.pt (bare weights, with tokens.txt)")
     source = folder.where(weights_name)
     assumed: Dict[str, str] = {}
+    notes: List[str] = []
     eps = choices.take("layer_norm_eps")
     if eps is None:
         assumed["encoder.layer_norm_eps"] = "PyTorch's default, which NeMo uses"
         eps = 1e-5
     if not has_config:
         renamed = _renamed(folder, weights_name,
-                           nemo_options.kept_heads(["ctc"], source, choices))
-        return nemo_shapes.read_model(folder, name, renamed, source, eps, assumed)
+                           nemo_options.kept_heads(["ctc"], source, choices), notes)
+        return nemo_shapes.read_model(folder, name, renamed, source, eps, assumed, notes)
     config = nemo_options.read_settings(folder, assumed)
-    notes: List[str] = []
     encoder_type = nemo_speakers.encoder_type(config, notes)
     kept = nemo_options.kept_heads(nemo_options.heads_of(config), source, choices)
     encoder, limits = _encoder(config.section("encoder"), assumed, eps)
@@ -100,7 +100,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     _check_limits(encoder, limits)
     for section in ("encoder", "decoder", "joint", "aux_ctc", "preprocessor"):
         config.section(section).finish()
-    renamed = _renamed(folder, weights_name, kept)
+    renamed = _renamed(folder, weights_name, kept, notes)
     if transducer:
         nemo_transducer.join_embeddings(renamed, transducer["predictor"], source)
     if encoder_type == "multitalker_conformer":
@@ -121,10 +121,10 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     return resolved
 
 
-def _renamed(folder: Folder, weights_name: str, kept: List[str]) -> Renamed:
+def _renamed(folder: Folder, weights_name: str, kept: List[str], notes: List[str]) -> Renamed:
     """The weights under Runnel's names; those of heads that are not kept are left out."""
     source = folder.where(weights_name)
-    weights = read_weights(folder.open(weights_name, "the weights"), source)
+    weights = read_weights(folder.open(weights_name, "the weights"), source, notes)
     for head in kept:
         if not any(key.startswith(_HEAD_STARTS[head]) for key in weights):
             expected = " or ".join(start.rstrip(".") for start in _HEAD_STARTS[head])

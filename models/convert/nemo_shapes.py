@@ -20,7 +20,7 @@ def relative_position() -> Dict[str, Any]:
 
 
 def read_model(folder: Folder, name: str, renamed: Renamed, source: str, eps: float,
-               assumed: Dict[str, str]) -> Resolved:
+               assumed: Dict[str, str], notes: List[str]) -> Resolved:
     """The model of a folder with a state dict and tokens.txt.
 
     Raises:
@@ -45,7 +45,8 @@ def read_model(folder: Folder, name: str, renamed: Renamed, source: str, eps: fl
     blank_id = blanks[0] if blanks else outputs - 1
     heads = {"ctc": {"vocab_size": len(tokens), "blank_id": blank_id}}
     return Resolved(name, encoder, features, streaming(-1, -1), heads,
-                    units.to_units(tokens, folder.where(found)), renamed, source, assumed)
+                    units.to_units(tokens, folder.where(found)), renamed, source, assumed,
+                    notes)
 
 
 def _encoder(renamed: Renamed, source: str, eps: float, assumed: Dict[str, str]) -> Dict[str, Any]:

@@ -1,97 +1,122 @@
 """Reads checkpoints: plain tensors by name, without running code in the file."""
 
-import pickle
-import zipfile
-from typing import Any, BinaryIO, Dict
+import collections
+import itertools
+import re
+from typing import Any, BinaryIO, Dict, List, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
+from models.convert.checkpoint_file import CheckpointFile
 from models.convert.errors import ConversionError
+from models.convert.pickle_data import Foreign, StoredTensor
 
-# Training checkpoints store the weights under one of these keys.
-_NESTED = ("state_dict", "model_state_dict", "model", "model_avg")
+# Training checkpoints store the weights under one of these keys. Averages of the weights of many
+# steps come first: they are what is meant to be used.
+_AVERAGED = ("model_avg", "averaged_model", "model_averaged", "swa_model", "swa_state_dict",
+             "swa_model_state_dict", "ema", "EMA", "model_ema", "ema_model", "ema_state_dict",
+             "state_dict_ema", "ema_model_state_dict", "model_ema_state_dict", "ema_weights")
+_TRAINED = ("state_dict", "model_state_dict", "model", "model_state", "weights", "module", "net",
+            "network")
+_INNER = (*_TRAINED, "shadow", "shadow_params", "params")  # within one of these
+_WRAPPERS = re.compile(r"(?:module\.|_orig_mod\.)+")  # of DDP and of torch.compile, in any order
+_COUNTER = "n_averaged"  # beside the weights of torch.optim.swa_utils.AveragedModel
+_MOST_SHARING = 4  # of the tensors' bytes to those of their storages
 
 
-def read_weights(file: BinaryIO, source: str) -> Dict[str, Tensor]:
+def read_weights(file: BinaryIO, source: str, notes: List[str]) -> Dict[str, Tensor]:
     """The tensors of a checkpoint, in float32 where they are floating-point.
 
-    Reads files of `torch.save` with PyTorch's weights-only reader: a pickle that names anything but
-    tensors and plain containers is rejected before it runs. PyTorch's oldest format, a tar, is
-    rejected too, because its reader has no such check. The memory holds each tensor once.
+    Nothing in the file is executed (pickle_data.py). PyTorch's oldest format, a tar, is rejected.
+    Prefixes of wrappers are removed from names. The memory holds each tensor once.
 
     Args:
-        file: the checkpoint, which is closed. source: its name, for messages.
+        file: the checkpoint, which is closed. source: its name, for messages. notes: gets a line if
+            a choice was made.
 
     Raises:
         ConversionError: not a checkpoint, or no weights in it.
     """
     with file:
-        return _tensors(_loaded(file, source), source)
+        checkpoint = CheckpointFile(file, source)
+        return _read(checkpoint, _places(checkpoint.content, source, notes), source)
 
 
-def _loaded(file: BinaryIO, source: str) -> Any:
-    entries = None
-    if zipfile.is_zipfile(file):
-        try:
-            entries = zipfile.ZipFile(file)
-        except Exception as error:  # is_zipfile accepts a file with an end record only
-            raise _damaged(source, error) from None
-        if any("/code/" in name for name in entries.namelist()):
-            raise ConversionError(f"{source}: is a TorchScript export, expected a checkpoint of "
-                                  "weights (a state dict)")
-    else:
-        file.seek(0)
-        if file.read(1) != b"\x80":  # the first byte of a pickle
-            raise ConversionError(f"{source}: is not a PyTorch checkpoint")
-    try:
-        if entries:
-            _check_sums(entries)
-        file.seek(0)
-        return torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        reason = str(error).split("\n")[0].split(" was not an allowed")[0]
-        raise ConversionError(f"{source}: is not plain weights and was not opened ({reason}); save "
-                              "the model's state_dict() alone") from None
-    except Exception as error:  # a damaged file can fail in many ways
-        raise _damaged(source, error) from None
-
-
-def _check_sums(entries: zipfile.ZipFile) -> None:
-    """Raises an error for an entry that is damaged, which PyTorch does not look for."""
-    for entry in entries.infolist():
-        if entry.CRC == 0:  # PyTorch can be told not to compute it
-            continue
-        with entries.open(entry) as content:
-            while content.read(1 << 20):
-                pass
-
-
-def _damaged(source: str, error: Exception) -> ConversionError:
-    reason = " ".join(str(error).split())[:200]
-    return ConversionError(f"{source}: cannot be read as a PyTorch checkpoint "
-                           f"({type(error).__name__}: {reason})")
-
-
-def _tensors(content: Any, source: str) -> Dict[str, Tensor]:
-    """The dict of tensors in `content`, or under one of the keys of training checkpoints."""
-    for key in _NESTED:
-        if isinstance(content, dict) and isinstance(content.get(key), dict):
-            content = content[key]
-    if not isinstance(content, dict) or not content:
+def _places(content: Any, source: str, notes: List[str]) -> Dict[str, StoredTensor]:
+    """The state dict that is, or is in, an object, without prefixes of wrappers."""
+    state_dict, keys = _state_dict(content)
+    if isinstance(state_dict, Foreign):
+        raise ConversionError(
+            f"{source}: holds an object of the class {state_dict.kind}, which would need its code, "
+            "expected a state dict: torch.save(model.state_dict(), \"weights.pt\")")
+    if not isinstance(state_dict, dict) or not state_dict:
         raise ConversionError(f"{source}: holds no state dict")
+    for name, value in state_dict.items():
+        if not isinstance(name, str) or not isinstance(value, StoredTensor):
+            kind = value.kind if isinstance(value, Foreign) else type(value).__name__
+            raise ConversionError(f"{source}: {_shown(name)} is of type {kind}, expected a state "
+                                  "dict of tensors")
+    if keys:
+        others = [key for key in (*_AVERAGED, *_TRAINED) if key != keys[0]
+                  and _is_state_dict(_state_dict(content.get(key), _INNER)[0])]
+        if keys[0] in _AVERAGED or others:
+            kind = ", averaged over the training" if keys[0] in _AVERAGED else ""
+            unused = f"; not used: {', '.join(others)}" if others else ""
+            notes.append(f"the weights are those of {'.'.join(keys)}{kind}{unused}")
+    return _without_wrappers(state_dict, source)
+
+
+def _state_dict(content: Any, candidates: Sequence[str] = (*_AVERAGED, *_TRAINED)
+                ) -> Tuple[Any, List[str]]:
+    """The weights in an object, and the keys that lead to them."""
+    for key in candidates if isinstance(content, dict) else ():
+        if isinstance(content.get(key), dict):
+            inner, keys = _state_dict(content[key], _INNER if candidates is not _INNER else ())
+            if _is_state_dict(inner):
+                return inner, [key, *keys]
+    return content, []
+
+
+def _is_state_dict(value: Any) -> bool:
+    return isinstance(value, dict) and any(
+        isinstance(of, StoredTensor) for of in itertools.islice(value.values(), 100))
+
+
+def _without_wrappers(state_dict: Dict[str, StoredTensor], source: str) -> Dict[str, StoredTensor]:
+    places: Dict[str, StoredTensor] = {}
+    for name, place in state_dict.items():
+        match = _WRAPPERS.match(name)
+        bare = name[match.end():] if match else name
+        if bare in places:
+            raise ConversionError(f"{source}: holds {bare} twice, with and without a prefix")
+        places[bare] = place
+    if any(map(_WRAPPERS.match, state_dict)):
+        places.pop(_COUNTER, None)
+    return places
+
+
+def _read(checkpoint: CheckpointFile, places: Dict[str, StoredTensor], source: str
+          ) -> Dict[str, Tensor]:
+    uses = collections.Counter(place.key for place in places.values())
+    sizes = {place.key: place.count for place in places.values()}
+    left = _MOST_SHARING * sum(sizes.values())
     weights: Dict[str, Tensor] = {}
-    for name in list(content):
-        value = content.pop(name)  # so that the memory of float16 tensors is freed one by one
-        if not isinstance(name, str) or not isinstance(value, Tensor):
-            raise ConversionError(f"{source}: {name!r} is of type {type(value).__name__}, expected "
-                                  "a state dict of tensors")
-        if value.is_quantized or value.is_complex() or value.is_sparse:
-            raise ConversionError(f"{source}: {name} is quantized, complex or sparse, expected "
-                                  "plain floating-point weights")
+    for name, place in places.items():
+        value = torch.from_numpy(checkpoint.values(place, name))
+        left -= value.numel()
+        if left < 0:
+            raise ConversionError(f"{source}: has tensors that repeat the values of their storages")
+        uses[place.key] -= 1
+        if uses[place.key] == 0:  # so that the memory of float16 tensors is freed one by one
+            checkpoint.forget(place.key)
         if value.is_floating_point():
-            value = value.detach().float()
+            value = value.float()
             if value.numel() > 0 and not all(map(torch.isfinite, torch.aminmax(value))):
                 raise ConversionError(f"{source}: {name} holds a value that is not finite")
-        weights[name[len("module."):] if name.startswith("module.") else name] = value
+        weights[name] = value
     return weights
+
+
+def _shown(name: Any) -> str:
+    return repr(name)[:80] if not isinstance(name, Foreign) else f"a {name.kind}"

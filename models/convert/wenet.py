@@ -12,8 +12,6 @@ import re
 import zipfile
 from typing import Any, Dict, List, Optional, Tuple
 
-from torch import Tensor
-
 from models.convert import branchformers, efficient_conformer, units, wenet_transducer
 from models.convert.attention_decoder import DecoderOptions, read_decoder, take_decoder
 from models.convert.choices import Choices
@@ -114,14 +112,16 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     decoder = _decoder(config, len(tokens), options.encoder["model_dim"])
     config.ignore(*_OF_TRAINING)
     config.finish()
-    weights = _read_checked_weights(folder, weights_name)
+    notes: List[str] = []
+    weights = read_weights(folder.open(weights_name, "the weights"), source, notes)
+    check_sinusoids(weights, source)
     renamed = rename(weights, [
         *ENCODER_RULES, _CTC_RULE if "ctc" in kept else (r"ctc\..+", None), _DECODER_RULE,
         *(wenet_transducer.RULES if transducer else wenet_transducer.LEFT_OUT_RULES),
     ], source)
     add_lstm_biases(renamed)
     resolved = resolve_encoder(name, options, folder, renamed, source, choices, tokens,
-                               config.assumed)
+                               config.assumed, notes)
     if "ctc" in kept:
         resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": blank_id}
     if transducer:
@@ -143,25 +143,18 @@ def read_encoder(config: Settings) -> EncoderOptions:
 
 
 def resolve_encoder(name: str, options: EncoderOptions, folder: Folder, renamed: Renamed,
-                    source: str, choices: Choices, tokens: List[str], assumed: Dict[str, str]
-                    ) -> Resolved:
+                    source: str, choices: Choices, tokens: List[str], assumed: Dict[str, str],
+                    notes: List[str]) -> Resolved:
     """The encoder and the features of an experiment, without heads.
 
     Args:
         renamed: the weights, adapted to the encoder's options. source: their file.
     """
-    notes: List[str] = []
     normalization = options.statistics.normalization(folder, renamed, notes)
     encoder = _complete(options, renamed, assumed, choices)
     encoder.update(normalization=normalization, input_dim=encoder.pop("input_dim"))
     return Resolved(name, encoder, options.features, options.streaming, {}, tokens, renamed,
                     source, assumed, notes)
-
-
-def _read_checked_weights(folder: Folder, name: str) -> Dict[str, Tensor]:
-    weights = read_weights(folder.open(name, "the weights"), folder.where(name))
-    check_sinusoids(weights, folder.where(name))
-    return weights
 
 
 def _heads(config: Settings, source: str, choices: Choices) -> List[str]:
