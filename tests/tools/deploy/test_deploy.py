@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import xml.etree.ElementTree
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import pytest
@@ -311,6 +312,12 @@ def test_prometheus_asks_every_server_that_haproxy_has():
     proxied = re.findall(r"^ +server server\d+ .*?(127\.0\.0\.1:\d+)",
                          (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE)
     assert len(proxied) == 3 and job["static_configs"] == [{"targets": proxied}]
+
+
+def test_avahi_announces_the_documented_port():
+    group = xml.etree.ElementTree.parse(DEPLOY / "wyoming.service").getroot()
+    assert group.findtext("service/type") == "_wyoming._tcp"  # Home Assistant's
+    assert f"--wyoming_port={group.findtext('service/port')}" in DOCUMENT
 
 
 # Slurm and the document
