@@ -135,7 +135,7 @@ def test_hotwords(server, page):
     recognise_with("two\uff0c\u00c5ngstr\u00f6m")
     page.wait_for("error.textContent.includes('hotwords')")
     assert page.evaluate("error.textContent").startswith(
-        "The server ended the stream: hotwords:2: '\u00c5ngstr\u00f6m' needs tokens that spell")
+        "The server refused the stream: hotwords:2: '\u00c5ngstr\u00f6m' needs tokens that spell")
     check_visit(page, server.port)
 
 
@@ -300,6 +300,18 @@ def test_an_application_of_another_origin(server, page, tmp_path):
         with Server(f"--bearer_token_file={tmp_path}/token", *flags) as other:
             found = page.evaluate(ASK.replace("URL_OF_SERVER", json.dumps(other.url)))
             assert found == expected
+
+
+def test_a_name_that_the_server_does_not_know(server, microphone, tmp_path):
+    """The page tells the flag that allows its address."""
+    with chromium.Browser(tmp_path / "profile", microphone,
+                          "--host-resolver-rules=MAP captions.example 127.0.0.1",
+                          f"--unsafely-treat-insecure-origin-as-secure=http://captions.example:"
+                          f"{server.port}") as browser:
+        browser.open(f"http://captions.example:{server.port}/")
+        browser.evaluate("microphone.click()")
+        browser.wait_for("error.textContent.includes('--allow_origin')")
+        browser.wait_for(IS_IDLE)
 
 
 def test_full_server(browser):
