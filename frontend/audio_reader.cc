@@ -72,12 +72,18 @@ class AudioReader::Impl {
   Impl(std::string name, const std::function<FileDescriptor()>& open_input,
        const AudioReaderOptions& options)
       : name_(std::move(name)),
-        channel_(options.channel),
+        choice_{options.channel, options.audio_track},
         max_spool_bytes_(options.max_spool_bytes),
         only_common_formats_(options.only_common_formats) {
-    if (channel_ < -1) {
-      throw std::invalid_argument("AudioReaderOptions.channel is " + std::to_string(channel_) +
+    if (choice_.channel < -1) {
+      throw std::invalid_argument("AudioReaderOptions.channel is " +
+                                  std::to_string(choice_.channel) +
                                   ", expected -1 (mean of all) or a channel from 0");
+    }
+    if (choice_.audio_track < -1) {
+      throw std::invalid_argument("AudioReaderOptions.audio_track is " +
+                                  std::to_string(choice_.audio_track) +
+                                  ", expected -1 (any) or a track from 0");
     }
     try {
       Open(open_input());
@@ -89,9 +95,13 @@ class AudioReader::Impl {
       Fail("has a sample rate of " + std::to_string(info_.samplerate) + " Hz, expected " +
            std::to_string(kMinRateHz) + " to " + std::to_string(kMaxRateHz));
     }
-    if (channel_ >= info_.channels) {
+    if (choice_.channel >= info_.channels) {
       Fail("has " + std::to_string(info_.channels) + " channels, expected channel " +
-           std::to_string(channel_) + " (counted from 0)");
+           std::to_string(choice_.channel) + " (counted from 0)");
+    }
+    if (media_ == nullptr && choice_.audio_track > 0) {
+      Fail("has 1 audio track, expected track " + std::to_string(choice_.audio_track) +
+           " (counted from 0)");
     }
     if (file_ != nullptr && info_.channels > 1) {
       block_.resize(std::max(kBlockValues, num_channels()) / num_channels() * num_channels());
@@ -195,7 +205,7 @@ class AudioReader::Impl {
     ::lseek(descriptor_.get(), first_, SEEK_SET);
     length_known_ = false;
     try {
-      media_ = MediaProcess::OfFile(descriptor_.get(), demuxer, channel_);
+      media_ = MediaProcess::OfFile(descriptor_.get(), demuxer, choice_);
       media_->ReadFormat();
     } catch (const std::runtime_error& error) {
       CheckForOthers();
@@ -345,7 +355,7 @@ class AudioReader::Impl {
   size_t ReadMixed(float* samples, size_t max_samples) {
     const size_t channels = num_channels();
     const size_t count = ReadFrames(block_.data(), std::min(max_samples, block_.size() / channels));
-    MixChannels(block_.data(), count, channels, channel_, samples);
+    MixChannels(block_.data(), count, channels, choice_.channel, samples);
     return count;
   }
 
@@ -382,7 +392,7 @@ class AudioReader::Impl {
   }
 
   std::string name_;
-  int channel_;
+  MediaChoice choice_;
   uint64_t max_spool_bytes_;
   bool only_common_formats_;
   SF_INFO info_ = {};

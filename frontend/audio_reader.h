@@ -17,6 +17,10 @@ struct AudioReaderOptions {
   // The channel to read, counted from 0; -1: the mean of all channels.
   int channel = -1;
 
+  // The audio track to read, counted from 0; -1: the one that FFmpeg prefers. Only containers that
+  // media_decoder reads have several.
+  int audio_track = -1;
+
   // Largest size, in bytes, of an input that must be copied to a temporary file: one that cannot
   // seek and is not WAV. More is an error, so that an endless input does not fill the disk.
   uint64_t max_spool_bytes = uint64_t{4} << 30;

@@ -16,6 +16,7 @@
 #include "platform/process.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
+#include "tools/cli/audio_flags.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
@@ -36,7 +37,6 @@ DEFINE_string(
 DEFINE_string(features, "",
               "NumPy files with feature frames of the model, (frames, bins), separated by commas, "
               "instead of audio.");
-DEFINE_int32(channel, -1, "Audio channel to decode, counted from 0; -1: the mean of all.");
 DEFINE_string(format, "text",
               "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
               "object per line, with scores, tokens and words; ctm: 'id 1 start duration word "
@@ -108,7 +108,6 @@ void CheckFlags() {
   } else if (!FLAGS_wav.empty() || !FLAGS_wav_scp.empty()) {
     throw std::invalid_argument("--features takes the place of --wav and --wav_scp");
   }
-  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
   RequireRange("batch_streams", FLAGS_batch_streams, 1, kMaxBatchStreams);
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
 }
@@ -204,7 +203,7 @@ DecodeOptions DecodeOptionsFromFlags(const StreamOptions& stream, const Shard& s
   DecodeOptions options;
   options.batch.stream = stream;
   options.batch.batch_streams = FLAGS_batch_streams;
-  options.batch.channel = FLAGS_channel;
+  options.batch.audio = AudioOptionsFromFlags();
   options.batch.input = FLAGS_features.empty() ? InputKind::kAudio : InputKind::kFeatures;
   options.num_threads = FLAGS_num_threads;
   options.report.has_endpoints = options.batch.stream.endpoints.enabled;
@@ -295,6 +294,7 @@ int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
                    {"decode_wav",
                     runnel::kUsage,
-                    {__FILE__, runnel::kModelFlagsSource, runnel::kStreamFlagsSource}},
+                    {__FILE__, runnel::kAudioFlagsSource, runnel::kModelFlagsSource,
+                     runnel::kStreamFlagsSource}},
                    runnel::Run);
 }

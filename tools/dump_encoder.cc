@@ -14,6 +14,7 @@
 #include "runtime/model/encode_chunks.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
+#include "tools/cli/audio_flags.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/feature_source.h"
 #include "tools/cli/model_flags.h"
@@ -23,7 +24,6 @@
 
 DEFINE_string(wav, "", "Audio file; -: standard input.");
 DEFINE_string(features, "", "NumPy file with features, float32 or float64, (frames, dim).");
-DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
 DEFINE_int64(
     chunk_size, runnel::StreamOptions::kModelDefault,
     "Encoder frames computed at a time; -1: the whole utterance; -2: as the model recommends.");
@@ -69,10 +69,7 @@ void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireFlag("output", kNpyFile);
   RequireEither("wav", "features");
-  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
-  if (FLAGS_wav.empty() && IsFlagGiven("channel")) {
-    throw std::invalid_argument("--channel cannot be given with --features, which have none");
-  }
+  if (FLAGS_wav.empty()) RequireNoAudioFlags("--features, which have none");
   std::vector<std::string> inputs = ModelInputFiles();
   inputs.insert(inputs.end(), {FLAGS_wav, FLAGS_features});
   CheckOutputIsNoInput(FLAGS_output, inputs);
@@ -90,7 +87,7 @@ std::unique_ptr<FeatureSource> OpenFeatures(const Model& model) {
   if (FLAGS_wav.empty()) {
     return std::make_unique<NpyFeatureSource>(FLAGS_features, model.parts().frame_extractor->dim());
   }
-  return std::make_unique<AudioFeatureSource>(FLAGS_wav, FLAGS_channel,
+  return std::make_unique<AudioFeatureSource>(FLAGS_wav, AudioOptionsFromFlags(),
                                               model.parts().frame_extractor,
                                               model.parts().config.features.sample_scale);
 }
@@ -189,6 +186,8 @@ int Run(Console* console) {
 
 int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
-                   {"dump_encoder", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                   {"dump_encoder",
+                    runnel::kUsage,
+                    {__FILE__, runnel::kAudioFlagsSource, runnel::kModelFlagsSource}},
                    runnel::Run);
 }

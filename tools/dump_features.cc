@@ -12,6 +12,7 @@
 #include "frontend/features/frame_extractor.h"
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
+#include "tools/cli/audio_flags.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/feature_source.h"
 #include "tools/cli/npy.h"
@@ -20,7 +21,6 @@
 
 DEFINE_string(wav, "", "Audio file; -: standard input.");
 DEFINE_string(output, "", "NumPy file to write: float32, (frames, dim).");
-DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
 DEFINE_string(model, "", "Model file whose feature options replace the flags below.");
 DEFINE_string(units, "", "units.txt of a model file that holds none (WeNet's final.zip).");
 DEFINE_double(sample_scale, 32768, "Factor from samples in [-1, 1] to the range of the features.");
@@ -107,7 +107,6 @@ FbankOptions FbankOptionsFromFlags() {
 void CheckFlags() {
   RequireFlag("wav", "an audio file, or - for standard input");
   RequireFlag("output", kNpyFile);
-  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
   CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_units, FLAGS_wav});
   CheckOutputCanBeRewritten(FLAGS_output);
   if (FLAGS_model.empty()) return;
@@ -133,7 +132,7 @@ int Run(Console* console) {
     sample_scale = model->parts().config.features.sample_scale;
   }
 
-  AudioFeatureSource source(FLAGS_wav, FLAGS_channel, extractor, sample_scale);
+  AudioFeatureSource source(FLAGS_wav, AudioOptionsFromFlags(), extractor, sample_scale);
   NpyWriter writer(FLAGS_output, source.dim(), NpyType::kFloat32);
   std::vector<float> frames(static_cast<size_t>(kFramesPerBlock * source.dim()));
   while (const int64_t num_frames = source.Read(frames.data(), kFramesPerBlock)) {
@@ -150,5 +149,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  runnel::ToolMain(argc, argv, {"dump_features", runnel::kUsage, {__FILE__}}, runnel::Run);
+  runnel::ToolMain(argc, argv,
+                   {"dump_features", runnel::kUsage, {__FILE__, runnel::kAudioFlagsSource}},
+                   runnel::Run);
 }

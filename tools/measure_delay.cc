@@ -13,6 +13,7 @@
 
 #include "runtime/model.h"
 #include "runtime/stream.h"
+#include "tools/cli/audio_flags.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
@@ -27,7 +28,6 @@ DEFINE_string(wav, "", "Audio files, separated by commas; -: standard input.");
 DEFINE_string(
     wav_scp, "",
     "List of audio files, one 'id path' per line; paths are relative to the current folder.");
-DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
 DEFINE_int64(chunk_size, runnel::StreamOptions::kModelDefault,
              "Encoder frames that the stream decodes at a time; -1: the whole utterance; -2: as "
              "the model recommends.");
@@ -83,7 +83,6 @@ constexpr int64_t kMaxInterval = 1000000;  // encoder frames: eleven hours of au
 void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireEither("wav", "wav_scp");
-  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
   if (IsFlagGiven("early_text_padding") && FLAGS_early_text_interval == 0) {
     throw std::invalid_argument("--early_text_padding needs --early_text_interval");
   }
@@ -110,7 +109,8 @@ std::map<std::string, std::string> ReadTexts(const std::vector<Recording>& recor
 RecordingDelays MeasureFile(const DelayMeasurement& measurement, const Model& model,
                             const std::string& path,
                             const std::optional<std::string>& reference_text) {
-  const std::vector<float> samples = ReadSamples(path, model.sample_rate_hz(), FLAGS_channel);
+  const std::vector<float> samples =
+      ReadSamples(path, model.sample_rate_hz(), AudioOptionsFromFlags());
   try {
     return measurement.Measure(samples, reference_text);
   } catch (const std::exception& error) {  // which does not know the file
@@ -186,6 +186,8 @@ int Run(Console* console) {
 
 int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
-                   {"measure_delay", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                   {"measure_delay",
+                    runnel::kUsage,
+                    {__FILE__, runnel::kAudioFlagsSource, runnel::kModelFlagsSource}},
                    runnel::Run);
 }

@@ -87,7 +87,7 @@ std::vector<std::vector<float>> ReadSpeech(const std::vector<Recording>& recordi
   std::vector<std::vector<float>> speech;
   size_t num_values = 0;
   for (const Recording& recording : recordings) {
-    AudioFeatureSource source(recording.path, -1, model.frame_extractor,
+    AudioFeatureSource source(recording.path, {}, model.frame_extractor,
                               model.config.features.sample_scale);
     speech.push_back(source.ReadVector(std::numeric_limits<int64_t>::max()));
     num_values += speech.back().size();

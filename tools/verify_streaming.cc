@@ -11,6 +11,7 @@
 
 #include "runtime/model.h"
 #include "runtime/model/packed_file.h"
+#include "tools/cli/audio_flags.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/speech_noise.h"
@@ -22,7 +23,6 @@
 DEFINE_string(wav, "", "Audio file; -: standard input.");
 DEFINE_double(seconds, 0, "Seconds of speech-shaped noise, instead of --wav.");
 DEFINE_uint64(seed, 1, "Seed of the noise, the packet sizes and the batches.");
-DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
 DEFINE_double(
     tolerance, 0,
     "Largest relative error allowed between different computations of the same frames. 0: "
@@ -75,10 +75,7 @@ void CheckFlags() {
   RequireEither("wav", "seconds");
   if (FLAGS_wav.empty()) RequireRange("seconds", FLAGS_seconds, kMinSeconds, kMaxSeconds, "s");
   RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
-  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
-  if (FLAGS_wav.empty() && IsFlagGiven("channel")) {
-    throw std::invalid_argument("--channel cannot be given with --seconds: noise has one");
-  }
+  if (FLAGS_wav.empty()) RequireNoAudioFlags("--seconds: noise has one");
   RequireAtLeast("--tolerance", FLAGS_tolerance, 0);
 }
 
@@ -124,7 +121,7 @@ double DefaultTolerance(const ModelOptions& options) {
 
 std::vector<float> Samples(int sample_rate_hz) {
   if (FLAGS_wav.empty()) return SpeechShapedNoise(FLAGS_seconds, sample_rate_hz, FLAGS_seed);
-  return ReadSamples(FLAGS_wav, sample_rate_hz, FLAGS_channel);
+  return ReadSamples(FLAGS_wav, sample_rate_hz, AudioOptionsFromFlags());
 }
 
 VerificationOptions OptionsFromFlags(Precision precision) {
@@ -208,6 +205,8 @@ int Run(Console* console) {
 
 int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
-                   {"verify_streaming", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                   {"verify_streaming",
+                    runnel::kUsage,
+                    {__FILE__, runnel::kAudioFlagsSource, runnel::kModelFlagsSource}},
                    runnel::Run);
 }

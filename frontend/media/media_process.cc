@@ -86,31 +86,32 @@ std::pair<FileDescriptor, FileDescriptor> Sockets() {
 }  // namespace
 
 std::unique_ptr<MediaProcess> MediaProcess::OfFile(int file, const std::string& container,
-                                                   int channel) {
-  return Start(file, MediaSource::kFile, container, channel);
+                                                   const MediaChoice& choice) {
+  return Start(file, MediaSource::kFile, container, choice);
 }
 
 std::unique_ptr<MediaProcess> MediaProcess::OfStream(const std::string& container) {
-  return Start(-1, MediaSource::kStream, container, -1);
+  return Start(-1, MediaSource::kStream, container, {});
 }
 
 MediaProcess::MediaProcess(const std::string& program, int file, MediaSource source,
-                           const std::string& container, int channel, FileDescriptor ours,
-                           int theirs)
+                           const std::string& container, const MediaChoice& choice,
+                           FileDescriptor ours, int theirs)
     : process_({program, source == MediaSource::kFile ? kMediaOfFile : kMediaOfStream, container,
-                std::to_string(channel)},
+                std::to_string(choice.channel), std::to_string(choice.audio_track)},
                Environment(), file, theirs),
       replies_(std::move(ours), source, PatienceWith(source)) {}
 
 MediaProcess::~MediaProcess() = default;
 
 std::unique_ptr<MediaProcess> MediaProcess::Start(int file, MediaSource source,
-                                                  const std::string& container, int channel) {
+                                                  const std::string& container,
+                                                  const MediaChoice& choice) {
   const std::string program = FindProgram().string();
   auto [ours, theirs] = Sockets();
   try {
     return std::unique_ptr<MediaProcess>(
-        new MediaProcess(program, file, source, container, channel, std::move(ours), theirs.get()));
+        new MediaProcess(program, file, source, container, choice, std::move(ours), theirs.get()));
   } catch (const std::system_error& error) {
     FailWithErrno("needs the program " + program + ", which cannot be started",
                   error.code().value());

@@ -35,8 +35,9 @@ namespace runnel {
 class MediaProcess {
  public:
   // Decodes a file that can seek, from the present position of `file` on, which must not be moved
-  // until the end. `container`: FFmpeg's name. `channel`: as AudioReaderOptions.channel.
-  static std::unique_ptr<MediaProcess> OfFile(int file, const std::string& container, int channel);
+  // until the end. `container`: FFmpeg's name.
+  static std::unique_ptr<MediaProcess> OfFile(int file, const std::string& container,
+                                              const MediaChoice& choice);
   // Decodes the bytes that Give brings.
   static std::unique_ptr<MediaProcess> OfStream(const std::string& container);
   ~MediaProcess();
@@ -57,9 +58,11 @@ class MediaProcess {
 
  private:
   MediaProcess(const std::string& program, int file, MediaSource source,
-               const std::string& container, int channel, FileDescriptor ours, int theirs);
+               const std::string& container, const MediaChoice& choice, FileDescriptor ours,
+               int theirs);
   static std::unique_ptr<MediaProcess> Start(int file, MediaSource source,
-                                             const std::string& container, int channel);
+                                             const std::string& container,
+                                             const MediaChoice& choice);
   // Calls `read`; says why the process has ended, when it has.
   template <typename Function>
   auto Guard(const Function& read);

@@ -48,7 +48,13 @@ constexpr size_t kMaxMediaWarnings = 16;
 constexpr int kMediaFile = 0;
 constexpr int kMediaSocket = 1;
 
-// Its arguments: one of these, FFmpeg's name of the container, the channel (-1: mean of all).
+// What is decoded of a recording; both are counted from 0.
+struct MediaChoice {
+  int channel = -1;      // -1: the mean of all
+  int audio_track = -1;  // -1: the one that FFmpeg prefers
+};
+
+// Its arguments: one of these, FFmpeg's name of the container, the two numbers of a MediaChoice.
 constexpr const char* kMediaOfFile = "file";
 constexpr const char* kMediaOfStream = "stream";
 

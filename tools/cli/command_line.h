@@ -57,9 +57,6 @@ void RequireRange(const std::string& name, Number value, std::common_type_t<Numb
 // The most threads of any tool: far more than the cores of a machine.
 constexpr int kMaxThreads = 1024;
 
-// The largest --channel; libsndfile reads up to 1024 channels.
-constexpr int kMaxChannel = 1023;
-
 // The usage, then every flag of the tool with its type, meaning and default.
 std::string HelpText(const ToolInfo& tool);
 

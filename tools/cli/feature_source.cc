@@ -27,12 +27,11 @@ std::vector<float> FeatureSource::ReadVector(int64_t max_frames) {
   return frames;
 }
 
-AudioFeatureSource::AudioFeatureSource(const std::string& path, int channel,
+AudioFeatureSource::AudioFeatureSource(const std::string& path, const AudioReaderOptions& options,
                                        const std::shared_ptr<const FrameExtractor>& extractor,
                                        float sample_scale)
     : path_(path),
-      audio_(path, static_cast<int>(extractor->geometry().sample_frequency),
-             AudioReaderOptions{channel}),
+      audio_(path, static_cast<int>(extractor->geometry().sample_frequency), options),
       features_(extractor, sample_scale),
       block_(static_cast<size_t>(extractor->frame_length())) {}
 

@@ -33,12 +33,11 @@ class FeatureSource {
   std::vector<float> ReadVector(int64_t max_frames);
 };
 
-// The features of an audio file ("-": standard input). `channel`: counted from 0; -1: the mean of
-// all.
+// The features of an audio file ("-": standard input).
 class AudioFeatureSource : public FeatureSource {
  public:
   // Throws as AudioSource and FeatureStream do. Read does too, and names the file.
-  AudioFeatureSource(const std::string& path, int channel,
+  AudioFeatureSource(const std::string& path, const AudioReaderOptions& options,
                      const std::shared_ptr<const FrameExtractor>& extractor, float sample_scale);
 
   int64_t Read(float* frames, int64_t max_frames) override;

@@ -13,7 +13,7 @@ struct BatchDecoder::Slot {
   Slot(size_t item, const Recording& recording, const std::shared_ptr<const Model>& model,
        const BatchDecoderOptions& options)
       : index(item),
-        input(OpenStreamInput(options.input, recording.path, *model, options.channel)),
+        input(OpenStreamInput(options.input, recording.path, *model, options.audio)),
         stream(model, options.stream) {}
 
   const size_t index;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/audio_reader.h"
 #include "runtime/live/latency_histogram.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
@@ -21,7 +22,7 @@ namespace runnel {
 struct BatchDecoderOptions {
   StreamOptions stream;
   int batch_streams = 1;  // recordings decoded at the same time
-  int channel = -1;       // audio channel, counted from 0; -1: the mean of all
+  AudioReaderOptions audio;
   InputKind input = InputKind::kAudio;
 };
 

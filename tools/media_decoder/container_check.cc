@@ -25,8 +25,8 @@ void ContainerCheck::Take(std::string_view bytes) {
   unread_.erase(0, unread_.size() - rest.size());
 }
 
-size_t ContainerCheck::PassZeros(std::string_view bytes) {
-  const size_t count = std::min(bytes.find_first_not_of('\0'), bytes.size());
+size_t ContainerCheck::PassZeros(std::string_view bytes, size_t unit) {
+  const size_t count = std::min(bytes.find_first_not_of('\0'), bytes.size()) / unit * unit;
   if (count == 0 && has_zeros_) SetDamaged();
   has_zeros_ = count > 0;
   return count;

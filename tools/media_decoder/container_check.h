@@ -29,7 +29,8 @@ class ContainerCheck {
   int64_t position() const { return position_; }
   // Where the first damage begins; no value: none was found so far.
   std::optional<int64_t> damage_at() const { return damage_at_; }
-  // Where the last of several files begins that were joined; 0: there is one.
+  // Where the last of several files begins that were joined, or the last stream of Ogg; 0: there is
+  // one.
   int64_t last_file_at() const { return last_file_at_; }
   // Where the numbers of fragments last leave some out; 0: nowhere. It is damage when their times
   // have a gap there too: some writers number in steps.
@@ -40,9 +41,10 @@ class ContainerCheck {
   // which may be more than there are; no value: more bytes are needed.
   virtual std::optional<int64_t> ReadElement(std::string_view bytes) = 0;
 
-  // For ReadElement, where no element begins with a zero: the number of zeros that `bytes` begin
-  // with. They may stand at the end; an element that follows them is damage.
-  size_t PassZeros(std::string_view bytes);
+  // For ReadElement, where no element begins with `unit` zeros: the number of zeros that `bytes`
+  // begin with, a multiple of it. They may stand at the end; an element that follows them is
+  // damage.
+  size_t PassZeros(std::string_view bytes, size_t unit = 1);
   // For ReadElement: of the present element.
   int64_t element_at() const { return element_at_; }
   void SetDamaged() { damage_at_ = element_at_; }

@@ -29,6 +29,9 @@ std::optional<int64_t> Mp4Check::ReadElement(std::string_view bytes) {
   constexpr uint64_t kToTheEnd = 0;
   constexpr uint64_t kIsLarge = 1;
   if (bytes.size() < kHeadBytes) return std::nullopt;
+  // A recorder may write into a file that has its size before.
+  const size_t num_zeros = is_fragmented_ ? PassZeros(bytes, kHeadBytes) : 0;
+  if (num_zeros > 0) return static_cast<int64_t>(num_zeros);
   const std::string_view name = bytes.substr(4, 4);
   uint64_t size = AV_RB32(bytes.data());
   if (size == kIsLarge) {

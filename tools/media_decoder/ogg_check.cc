@@ -62,6 +62,7 @@ std::optional<int64_t> OggCheck::ReadElement(std::string_view bytes) {
   if (!is_next || ChecksumOf(bytes.substr(0, size)) != AV_RL32(bytes.data() + kChecksumAt)) {
     SetDamaged();
   }
+  if ((flags & kIsFirst) != 0) SetFile();
   next_pages_[serial] = number + 1;
   if ((flags & kIsLast) != 0) next_pages_.erase(serial);
   return static_cast<int64_t>(size);

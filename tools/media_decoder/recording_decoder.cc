@@ -21,13 +21,20 @@ namespace runnel::media_decoder {
 namespace {
 
 // FFmpeg's names. The lists are closed, because every other reader is one more to be attacked.
-constexpr char kContainers[] = "matroska,mov,ogg,aac,mp3,amr,flac,wav";
+constexpr char kContainers[] = "matroska,mov,ogg,aac,mp3,amr,flac,wav,caf,avi,mpegts,flv,asf";
+// Of frames one after the other. FFmpeg makes up their times.
+constexpr char kWithoutTimes[] = "aac,mp3,amr,flac,wav";
+// The headers of these do not say how long they are, or say it with pauses or padding.
+constexpr char kWithoutLength[] = "ogg,aac,mpegts,avi,caf";
 constexpr char kCodecs[] =
-    "opus,vorbis,flac,aac,alac,mp3float,mp2float,mp1float,amrnb,amrwb,g722,g726,g726le,"
-    "g723_1,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,pcm_f32le,"
-    "pcm_f32be,pcm_alaw,pcm_mulaw";
+    "opus,vorbis,flac,aac,aac_latm,alac,mp3float,mp2float,mp1float,ac3,eac3,dca,amrnb,amrwb,"
+    "g722,g726,g726le,g723_1,speex,wmav1,wmav2,wmapro,wmavoice,wmalossless,adpcm_ms,"
+    "adpcm_ima_wav,adpcm_ima_qt,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,"
+    "pcm_s32be,pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_alaw,pcm_mulaw";
 constexpr char kCodecNames[] =
-    "AAC, Opus, MP3, Vorbis, FLAC, ALAC, AMR, G.722, G.723.1, G.726 or PCM";
+    "AAC, Opus, MP3, Vorbis, FLAC, ALAC, AC-3, E-AC-3, DTS, WMA, Speex, AMR, G.722, G.723.1, "
+    "G.726, "
+    "ADPCM or PCM";
 
 // FFmpeg reads as many bytes at a time. A stream's samples wait for them, so they are few.
 constexpr int kStreamBlockBytes = 1 << 9;
@@ -37,6 +44,8 @@ constexpr size_t kCheckBlockBytes = 1 << 12;
 constexpr int64_t kMaxProbeBytes = 1 << 20;
 // A recording that ends this much before its header says is whole: headers count in packets.
 constexpr int64_t kMissingMs = 100;
+constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max() - 1;
+constexpr int64_t kSilenceBlock = 1 << 12;  // samples
 
 std::string TextOf(int error) {
   char text[AV_ERROR_MAX_STRING_SIZE] = {};
@@ -108,11 +117,11 @@ void IoFreer::operator()(AVIOContext* context) const {
   avio_context_free(&context);
 }
 
-RecordingDecoder::RecordingDecoder(Input* input, std::string container, int channel,
+RecordingDecoder::RecordingDecoder(Input* input, std::string container, const MediaChoice& choice,
                                    ReplyWriter* replies)
     : input_(*input),
       container_(std::move(container)),
-      channel_(channel),
+      choice_(choice),
       replies_(*replies),
       check_(MakeContainerCheck(container_)),
       packet_(av_packet_alloc()),
@@ -165,14 +174,39 @@ void RecordingDecoder::Open() {
     FailAsCodec("with the number " + std::to_string(format->streams[0]->codecpar->codec_tag));
   }
   avformat_find_stream_info(format, nullptr);  // what it did not find, the decoder does
-  const int best = av_find_best_stream(format, AVMEDIA_TYPE_AUDIO, -1, -1, nullptr, 0);
-  if (best < 0) Fail("has no track of audio");
-  const auto index = static_cast<unsigned>(best);
-  for (unsigned i = 0; i < format->nb_streams; ++i) {
-    if (i != index) format->streams[i]->discard = AVDISCARD_ALL;
-  }
-  track_ = format->streams[index];
+  ChooseTrack();
+  const auto index = static_cast<size_t>(track_->index);
   if (index < announced.size()) announced_ticks_ = announced[index];
+}
+
+void RecordingDecoder::ChooseTrack() {
+  std::vector<int> tracks;
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {
+    if (format_->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO) {
+      tracks.push_back(static_cast<int>(i));
+    }
+  }
+  if (tracks.empty()) Fail("has no track of audio");
+  const std::string count = "has " + std::to_string(tracks.size()) + " audio tracks";
+  const auto chosen = static_cast<size_t>(choice_.audio_track);
+  if (choice_.audio_track >= 0 && chosen >= tracks.size()) {
+    Fail(count + ", expected track " + std::to_string(choice_.audio_track) + " (counted from 0)");
+  }
+  int index = av_find_best_stream(format_.get(), AVMEDIA_TYPE_AUDIO, -1, -1, nullptr, 0);
+  if (choice_.audio_track >= 0) {
+    index = tracks[chosen];
+  } else if (index < 0) {
+    index = tracks[0];
+  }
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {
+    if (static_cast<int>(i) != index) format_->streams[i]->discard = AVDISCARD_ALL;
+  }
+  track_ = format_->streams[index];
+  if (tracks.size() > 1 && choice_.audio_track < 0) {
+    const auto number = std::find(tracks.begin(), tracks.end(), index) - tracks.begin();
+    replies_.WriteWarning(count + ": track " + std::to_string(number) +
+                          " (counted from 0) is decoded, audio_track chooses another");
+  }
 }
 
 void RecordingDecoder::OpenCodec() {
@@ -206,6 +240,26 @@ void RecordingDecoder::WriteFormat(int rate_hz, int channels) {
   replies_.WriteFormat({rate_hz, channels});
 }
 
+void RecordingDecoder::StartClock() {
+  if (av_match_list(container_.c_str(), kWithoutTimes, ',') > 0) return;
+  std::optional<int64_t> earliest;
+  if (first_timestamp_.has_value()) {
+    // What the encoder has put before the recording ends at its time 0.
+    const int64_t begin = av_rescale_q(*first_timestamp_, track_->time_base, {1, rate_hz_});
+    earliest = std::max<int64_t>(begin + track_->codecpar->initial_padding, 0);
+  }
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {
+    const AVStream& track = *format_->streams[i];
+    const AVMediaType type = track.codecpar->codec_type;
+    const bool is_picture = (track.disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
+    const bool counts = (type == AVMEDIA_TYPE_VIDEO && !is_picture) || type == AVMEDIA_TYPE_AUDIO;
+    if (!counts || &track == track_ || track.start_time == AV_NOPTS_VALUE) continue;
+    const int64_t start = av_rescale_q(track.start_time, track.time_base, {1, rate_hz_});
+    earliest = std::min(start, earliest.value_or(start));
+  }
+  clock_.emplace(rate_hz_, earliest, (format_->iformat->flags & AVFMT_TS_DISCONT) != 0);
+}
+
 void RecordingDecoder::WriteResampled(const uint8_t** data, int count) {
   const int most = swr_get_out_samples(resampler_.get(), count);
   if (most < 0) FailAsDamaged(most);
@@ -215,9 +269,10 @@ void RecordingDecoder::WriteResampled(const uint8_t** data, int count) {
   if (converted < 0) FailAsDamaged(converted);
   float* const samples = interleaved_.data();
   const auto num_converted = static_cast<size_t>(converted);
-  MixChannels(samples, num_converted, static_cast<size_t>(channels_), channel_, samples);
-  replies_.WriteSamples(samples, num_converted);
-  num_samples_ += converted;
+  MixChannels(samples, num_converted, static_cast<size_t>(channels_), choice_.channel, samples);
+  const size_t num_left_out = clock_.has_value() ? clock_->TakeOverlap(num_converted) : 0;
+  replies_.WriteSamples(samples + num_left_out, num_converted - num_left_out);
+  num_samples_ += static_cast<int64_t>(num_converted - num_left_out);
 }
 
 void RecordingDecoder::SetResampler() {
@@ -228,10 +283,13 @@ void RecordingDecoder::SetResampler() {
     return;
   }
   if (resampler_ != nullptr) WriteResampled(nullptr, 0);
-  if (rate_hz_ == 0) WriteFormat(frame.sample_rate, channels);
-  if (channel_ >= channels) {
+  if (rate_hz_ == 0) {
+    WriteFormat(frame.sample_rate, channels);
+    StartClock();
+  }
+  if (choice_.channel >= channels) {
     Fail("has " + std::to_string(channels) + " channels after sample " +
-         std::to_string(num_samples_) + ", expected channel " + std::to_string(channel_) +
+         std::to_string(num_samples_) + ", expected channel " + std::to_string(choice_.channel) +
          " (counted from 0)");
   }
   frame_rate_hz_ = frame.sample_rate;
@@ -253,11 +311,27 @@ void RecordingDecoder::WriteFrame() {
     FailAsDamaged(AVERROR_INVALIDDATA);
   }
   SetResampler();
+  KeepTime(*frame_);
   WriteResampled(const_cast<const uint8_t**>(frame_->extended_data), frame_->nb_samples);
 }
 
-void RecordingDecoder::WritePause() {
+void RecordingDecoder::KeepTime(const AVFrame& frame) {
+  if (!clock_.has_value() || frame.pts == AV_NOPTS_VALUE) return;
+  const int64_t time = av_rescale_q(frame.pts, track_->time_base, {1, rate_hz_});
+  WriteSilence(clock_->SilenceBefore(time, num_samples_));
+}
+
+void RecordingDecoder::WriteSilence(int64_t count) {
+  static constexpr std::array<float, kSilenceBlock> kSilence = {};
+  num_samples_ += count;
+  for (; count > 0; count -= kSilenceBlock) {
+    replies_.WriteSamples(kSilence.data(), static_cast<size_t>(std::min(count, kSilenceBlock)));
+  }
+}
+
+void RecordingDecoder::WritePause(int64_t time) {
   constexpr int kFramesPerSecond = 50;
+  frame_->pts = time;
   frame_->sample_rate = codec_->sample_rate;
   frame_->format = codec_->sample_fmt;
   frame_->nb_samples = codec_->sample_rate / kFramesPerSecond;
@@ -290,11 +364,10 @@ void RecordingDecoder::DecodePacket(const AVPacket* packet) {
 
 // The segment has a duration, but a track of it has none. Packets may have neither, but all have
 // samples.
-int64_t RecordingDecoder::MissingInMatroska() const {
-  if (announced_ticks_ == 0 || format_->nb_streams > 1) return 0;
+int64_t RecordingDecoder::MissingBehindClock() const {
+  if (format_->nb_streams > 1) return 0;
   const int64_t announced = av_rescale_q(announced_ticks_, track_->time_base, {1, rate_hz_});
-  const int64_t last = av_rescale_q(last_timestamp_, track_->time_base, {1, rate_hz_});
-  return announced - last - (num_samples_ - last_timestamp_sample_);
+  return announced - clock_->TimeAfter(num_samples_);
 }
 
 int64_t RecordingDecoder::MissingTicks() const {
@@ -305,34 +378,50 @@ int64_t RecordingDecoder::MissingTicks() const {
     const AVIndexEntry* const last =
         avformat_index_get_entry(const_cast<AVStream*>(track_), count - 1);
     missing = last == nullptr ? 0 : last->timestamp - last_timestamp_;
-  } else if (announced_ticks_ == 0 || container_ == "ogg" || container_ == "aac") {
-    return 0;
   }
   return missing;
 }
 
 int64_t RecordingDecoder::MissingSamples() const {
-  const int64_t samples = container_ == "matroska"
-                              ? MissingInMatroska()
+  const bool has_index = container_ == "mov";
+  const bool has_length =
+      announced_ticks_ > 0 && av_match_list(container_.c_str(), kWithoutLength, ',') == 0;
+  if (!has_index && !has_length) return 0;
+  const bool has_clock = clock_.has_value() && !has_index;
+  const int64_t samples = has_clock
+                              ? MissingBehindClock()
                               : av_rescale_q(MissingTicks(), track_->time_base, {1, rate_hz_});
   return samples * 1000 > kMissingMs * rate_hz_ ? samples : 0;
 }
 
+void RecordingDecoder::ReadCheckUpTo(int64_t end) {
+  if (!can_seek()) return;
+  const int64_t present = input_.position();
+  std::array<uint8_t, kCheckBlockBytes> block;
+  while (!check_->damage_at().has_value() && check_->position() <= end) {
+    input_.Seek(check_->position());
+    const int count = ReadFully(&input_, block.data(), static_cast<int>(block.size()));
+    if (count <= 0) break;
+    check_->Take({reinterpret_cast<const char*>(block.data()), static_cast<size_t>(count)});
+    check_->SkipUnneeded();
+  }
+  input_.Seek(present);
+}
+
 void RecordingDecoder::CheckUpTo(int64_t end) {
   if (check_ == nullptr) return;
-  if (can_seek()) {
-    const int64_t present = input_.position();
-    std::array<uint8_t, kCheckBlockBytes> block;
-    while (!check_->damage_at().has_value() && check_->position() <= end) {
-      input_.Seek(check_->position());
-      const int count = ReadFully(&input_, block.data(), static_cast<int>(block.size()));
-      if (count <= 0) break;
-      check_->Take({reinterpret_cast<const char*>(block.data()), static_cast<size_t>(count)});
-      check_->SkipUnneeded();
-    }
-    input_.Seek(present);
-  }
+  ReadCheckUpTo(end);
   if (check_->damage_at().value_or(end + 1) <= end) FailAsDamaged(AVERROR_INVALIDDATA);
+}
+
+// Other programs append a few bytes. More may be a part of the recording.
+int64_t RecordingDecoder::NumBytesBehind() {
+  constexpr int64_t kMost = 4096;
+  ReadCheckUpTo(kToTheEnd);
+  if (!check_->damage_at().has_value()) return 0;
+  const int64_t end = can_seek() ? input_.size() : check_->position();
+  const int64_t count = end - *check_->damage_at();
+  return *check_->damage_at() > last_packet_at_ && count <= kMost ? count : 0;
 }
 
 // FFmpeg may have stopped before the end: at what it takes for one, or behind the packets of the
@@ -342,7 +431,12 @@ void RecordingDecoder::CheckEnd() {
   std::array<unsigned char, kCheckBlockBytes> block;
   while (!can_seek() && avio_read(io_.get(), block.data(), static_cast<int>(block.size())) > 0) {
   }
-  CheckUpTo(std::numeric_limits<int64_t>::max() - 1);
+  if (const int64_t size = NumBytesBehind(); size > 0) {
+    replies_.WriteWarning("has " + std::to_string(size) +
+                          " bytes at its end that do not belong to it");
+    return;
+  }
+  CheckUpTo(kToTheEnd);
   if (container_ == "mov" && check_->last_file_at() > last_packet_at_) {
     Fail("is followed by another file after sample " + std::to_string(num_samples_) +
          ", expected one");
@@ -357,6 +451,11 @@ void RecordingDecoder::CheckGap(const AVPacket& packet) {
   if (has_jump && gap * 1000 > kMissingMs * rate_hz_) FailAsDamaged(AVERROR_INVALIDDATA);
 }
 
+bool RecordingDecoder::IsJoint(const AVPacket& packet) const {
+  const int64_t file_at = check_ == nullptr ? 0 : check_->last_file_at();
+  return file_at > last_packet_at_ && file_at <= packet.pos;
+}
+
 void RecordingDecoder::TakePacket(AVPacket* packet) {
   CheckUpTo(packet->pos);
   switch (packet_check_->KindOf(packet)) {
@@ -367,16 +466,17 @@ void RecordingDecoder::TakePacket(AVPacket* packet) {
       return;
     case PacketKind::kPause:
       if (packet_error_ < 0) FailAsDamaged(packet_error_);
-      WritePause();
+      WritePause(packet->pts);
       return;
     case PacketKind::kAudio:
       CheckGap(*packet);
-      num_ticks_ += packet->duration;
-      if (packet->dts != AV_NOPTS_VALUE) {
-        last_timestamp_ = packet->dts;
-        last_timestamp_sample_ = num_samples_;
+      if (!first_timestamp_.has_value() && packet->pts != AV_NOPTS_VALUE) {
+        first_timestamp_ = packet->pts;
       }
-      last_packet_at_ = packet->pos;
+      if (clock_.has_value() && IsJoint(*packet)) clock_->OnJoint();
+      num_ticks_ += packet->duration;
+      if (packet->dts != AV_NOPTS_VALUE) last_timestamp_ = packet->dts;
+      last_packet_at_ = std::max(last_packet_at_, packet->pos);
       DecodePacket(packet);
   }
 }
@@ -404,6 +504,9 @@ void RecordingDecoder::Decode() {
       FailAsDamaged(last_error);
     }
     WriteFormat(codec_->sample_rate, codec_->ch_layout.nb_channels);
+  }
+  if (clock_.has_value()) {
+    for (const std::string& warning : clock_->Warnings()) replies_.WriteWarning(warning);
   }
   replies_.WriteEnd({MissingSamples()});
 }

@@ -11,6 +11,7 @@
 #include "tools/media_decoder/container_check.h"
 #include "tools/media_decoder/input.h"
 #include "tools/media_decoder/packet_check.h"
+#include "tools/media_decoder/recording_clock.h"
 #include "tools/media_decoder/reply_writer.h"
 
 extern "C" {
@@ -40,13 +41,15 @@ struct PacketFreer {
   void operator()(AVPacket* packet) const { av_packet_free(&packet); }
 };
 
-// Writes the samples of a recording's first or best audio track. All have the rate of the first;
-// audio of another rate, in a chain, is resampled. A container or a codec that is not listed in the
+// Writes the samples of a recording's audio track at their times: gaps are silence, and so is the
+// time before the track where another one begins earlier. All have the rate of the first; audio of
+// another rate, in a chain, is resampled. A container or a codec that is not listed in the
 // source file is refused. Functions throw std::runtime_error, the text of an error reply.
 class RecordingDecoder {
  public:
-  // `container`: FFmpeg's name. `channel`: -1 is the mean of all.
-  RecordingDecoder(Input* input, std::string container, int channel, ReplyWriter* replies);
+  // `container`: FFmpeg's name.
+  RecordingDecoder(Input* input, std::string container, const MediaChoice& choice,
+                   ReplyWriter* replies);
 
   void Decode();
 
@@ -57,6 +60,8 @@ class RecordingDecoder {
 
   bool can_seek() const { return input_.size() >= 0; }
   void Open();
+  // Sets track_.
+  void ChooseTrack();
   void OpenCodec();
   // A packet that cannot be decoded is an error when another packet follows: a recording that is
   // cut off may have half a packet at its end.
@@ -64,24 +69,34 @@ class RecordingDecoder {
   void TakePacket(AVPacket* packet);
   // Fails when there is damage up to this byte, which was read.
   void CheckUpTo(int64_t end);
+  // In a file: lets check_ read as far.
+  void ReadCheckUpTo(int64_t end);
   void CheckEnd();
+  int64_t NumBytesBehind();
+  // Whether the packet is the first of another recording, joined to this one.
+  bool IsJoint(const AVPacket& packet) const;
   // Fails when fragments before the packet are missing.
   void CheckGap(const AVPacket& packet);
   void ReadFrames();
   void WriteFrame();
-  void WritePause();
+  // `time`: of the pause, in the track's time base.
+  void WritePause(int64_t time);
+  void WriteSilence(int64_t count);
+  // Writes the silence before a frame.
+  void KeepTime(const AVFrame& frame);
   // The same for a new format of frames. With the samples that the last one has left.
   void SetResampler();
   void WriteResampled(const uint8_t** data, int count);
   void WriteFormat(int rate_hz, int channels);
+  void StartClock();
   [[noreturn]] void FailAsDamaged(int error) const;
-  int64_t MissingInMatroska() const;
+  int64_t MissingBehindClock() const;
   int64_t MissingTicks() const;
   int64_t MissingSamples() const;
 
   Input& input_;
   const std::string container_;
-  const int channel_;
+  const MediaChoice choice_;
   ReplyWriter& replies_;
   const std::unique_ptr<ContainerCheck> check_;  // null: the container tells nothing
   std::optional<PacketCheck> packet_check_;
@@ -89,6 +104,7 @@ class RecordingDecoder {
   std::unique_ptr<AVIOContext, IoFreer> io_;
   std::unique_ptr<AVFormatContext, FormatCloser> format_;
   const AVStream* track_ = nullptr;
+  std::optional<RecordingClock> clock_;  // of a container that has times, from the first frame on
   std::unique_ptr<AVCodecContext, CodecFreer> codec_;
   std::unique_ptr<SwrContext, ResamplerFreer> resampler_;
   const std::unique_ptr<AVPacket, PacketFreer> packet_;
@@ -100,13 +116,13 @@ class RecordingDecoder {
 
   int rate_hz_ = 0;  // of all samples; 0 before the first
   int64_t num_samples_ = 0;
-  int packet_error_ = 0;               // of the last packet
-  int64_t announced_ticks_ = 0;        // of the header, in the track's time base; 0: none
-  int64_t num_ticks_ = 0;              // of the packets
-  int64_t last_timestamp_ = 0;         // of a packet
-  int64_t last_timestamp_sample_ = 0;  // num_samples_ before that packet
-  int64_t last_packet_at_ = 0;         // in the recording
-  int64_t last_lag_ = 0;               // samples by which the packets' times precede num_samples_
+  int packet_error_ = 0;                    // of the last packet
+  int64_t announced_ticks_ = 0;             // of the header, in the track's time base; 0: none
+  int64_t num_ticks_ = 0;                   // of the packets
+  std::optional<int64_t> first_timestamp_;  // of a packet
+  int64_t last_timestamp_ = 0;              // of a packet
+  int64_t last_packet_at_ = 0;              // in the recording
+  int64_t last_lag_ = 0;  // samples by which the packets' times precede num_samples_
   std::vector<float> interleaved_;
 };
 

@@ -11,8 +11,9 @@ constexpr size_t kSamplesPerRead = 16000;
 
 }  // namespace
 
-std::vector<float> ReadSamples(const std::string& path, int sample_rate_hz, int channel) {
-  AudioSource audio(path, sample_rate_hz, AudioReaderOptions{channel});
+std::vector<float> ReadSamples(const std::string& path, int sample_rate_hz,
+                               const AudioReaderOptions& options) {
+  AudioSource audio(path, sample_rate_hz, options);
   std::vector<float> samples;
   for (size_t size = 0;;) {
     samples.resize(size + kSamplesPerRead);

@@ -5,11 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "frontend/audio_reader.h"
+
 namespace runnel {
 
-// The mono samples of an audio file ("-": standard input) at `sample_rate_hz`. `channel`: counted
-// from 0; -1: the mean of all. Throws as AudioSource does.
-std::vector<float> ReadSamples(const std::string& path, int sample_rate_hz, int channel);
+// The mono samples of an audio file ("-": standard input) at `sample_rate_hz`. Throws as
+// AudioSource does.
+std::vector<float> ReadSamples(const std::string& path, int sample_rate_hz,
+                               const AudioReaderOptions& options);
 
 }  // namespace runnel
 

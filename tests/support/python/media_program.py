@@ -27,12 +27,14 @@ class Decoded:
 class MediaProgram:
     """A running media_decoder; use it in a with statement."""
 
-    def __init__(self, program, mode, container, channel=-1, file=subprocess.DEVNULL):
+    def __init__(self, program, mode, container, channel=-1, track=-1,
+                 file=subprocess.DEVNULL):
         self.socket, theirs = socket.socketpair()
         self.socket.settimeout(LIMIT_S)
         with theirs:
             self.process = subprocess.Popen(
-                [str(program), mode, container, str(channel)], stdin=file, stdout=theirs.fileno(),
+                [str(program), mode, container, str(channel), str(track)], stdin=file,
+                stdout=theirs.fileno(),
                 env={name: os.environ[name] for name in ("ASAN_OPTIONS",) if name in os.environ})
         self.decoded = Decoded()
 
@@ -84,9 +86,10 @@ class MediaProgram:
         self.socket.sendall(struct.pack("<I", len(data)) + data)
 
 
-def decode_file(program, path, container, channel=-1):
+def decode_file(program, path, container, channel=-1, track=-1):
     """Decodes a whole file."""
-    with open(path, "rb") as file, MediaProgram(program, "file", container, channel, file) as media:
+    with open(path, "rb") as file, MediaProgram(program, "file", container, channel, track,
+                                                file) as media:
         media.read()
         return media.decoded
 

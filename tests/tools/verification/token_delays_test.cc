@@ -85,7 +85,7 @@ TEST(MatchTokensTest, RepeatedTokensArePairedByTime) {
 class DigitDelaysTest : public ::testing::TestWithParam<StreamingSetting> {
  protected:
   static std::vector<float> Samples(const std::string& name) {
-    return ReadSamples(kDigitsFolder + "samples/" + name, 16000, -1);
+    return ReadSamples(kDigitsFolder + "samples/" + name, 16000, {});
   }
   static StreamOptions Options() {
     StreamOptions options;
@@ -179,7 +179,7 @@ class DelayMeasurementTest : public ::testing::Test {
 
   const std::shared_ptr<const Model> model_ = Model::Load(kDigitsFolder + "digits.pt");
   const std::vector<float> samples_ =
-      ReadSamples(kDigitsFolder + "samples/ked_year.flac", 16000, -1);  // "two zero two six"
+      ReadSamples(kDigitsFolder + "samples/ked_year.flac", 16000, {});  // "two zero two six"
 };
 
 TEST_F(DelayMeasurementTest, OnlyTheTokensOfTheReferenceCount) {

@@ -15,8 +15,8 @@ constexpr int kBlocksPerSecond = 20;
 
 class AudioInput final : public StreamInput {
  public:
-  AudioInput(const std::string& path, const Model& model, int channel)
-      : audio_(path, model.sample_rate_hz(), AudioReaderOptions{channel}),
+  AudioInput(const std::string& path, const Model& model, const AudioReaderOptions& options)
+      : audio_(path, model.sample_rate_hz(), options),
         block_(static_cast<size_t>(std::max(1, model.sample_rate_hz() / kBlocksPerSecond))) {}
 
   bool Feed(Stream* stream) override {
@@ -62,9 +62,10 @@ class FeatureInput final : public StreamInput {
 }  // namespace
 
 std::unique_ptr<StreamInput> OpenStreamInput(InputKind kind, const std::string& path,
-                                             const Model& model, int channel) {
+                                             const Model& model,
+                                             const AudioReaderOptions& options) {
   if (kind == InputKind::kFeatures) return std::make_unique<FeatureInput>(path, model);
-  return std::make_unique<AudioInput>(path, model, channel);
+  return std::make_unique<AudioInput>(path, model, options);
 }
 
 }  // namespace runnel

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/audio_reader.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
 
@@ -28,10 +29,10 @@ class StreamInput {
   virtual std::vector<std::string> Warnings() const = 0;
 };
 
-// channel: of audio, counted from 0; -1: the mean of all. Throws std::runtime_error when the file
+// `options`: of audio. Throws std::runtime_error when the file
 // cannot be read, or its features are not of the model's width.
 std::unique_ptr<StreamInput> OpenStreamInput(InputKind kind, const std::string& path,
-                                             const Model& model, int channel);
+                                             const Model& model, const AudioReaderOptions& options);
 
 }  // namespace runnel
 

@@ -1,0 +1,214 @@
+"""The times of a recording's samples in media_decoder are those of the program ffmpeg.
+
+Reference: `ffmpeg -i FILE -af aresample=async=1:first_pts=0`. Bursts of a tone stand at known times
+of a recording, which is encoded in many containers and codecs, with gaps, later tracks, covers and
+bytes behind it. Where a burst begins must agree within 40 ms.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import wave
+
+import numpy as np
+import pytest
+
+from media_program import decode_file, decode_pieces
+
+PROGRAM = pathlib.Path(os.environ["RUNNEL_BIN_DIR"]) / "media_decoder"
+pytestmark = pytest.mark.skipif(not PROGRAM.exists() or shutil.which("ffmpeg") is None,
+                                reason="no media_decoder, or no ffmpeg to make files with")
+
+RATE_HZ = 16000
+LENGTH_S = 4.0
+BURSTS_S = (0.4, 1.1, 3.1, 3.6)
+GAP = "aselect='not(between(t,1.4,2.9))'"
+TOLERANCE_S = 0.04
+
+# File name, FFmpeg's container, options of the encoder.
+FILES = [
+    ("aac.mp4", "mov", "-c:a aac -movflags +faststart"),
+    ("fragments.mp4", "mov", "-c:a aac -movflags frag_keyframe+empty_moov"),
+    ("opus.mp4", "mov", "-c:a libopus -movflags +faststart"),
+    ("alac.m4a", "mov", "-c:a alac -movflags +faststart"),
+    ("mp3.mp4", "mov", "-c:a libmp3lame -movflags +faststart"),
+    ("flac.mp4", "mov", "-c:a flac -movflags +faststart"),
+    ("ac3.mp4", "mov", "-c:a ac3 -ar 48000 -movflags +faststart"),
+    ("pcm.mov", "mov", "-c:a pcm_s16le -movflags +faststart"),
+    ("opus.webm", "matroska", "-c:a libopus"),
+    ("live.webm", "matroska", "-c:a libopus -live 1"),
+    ("vorbis.webm", "matroska", "-c:a libvorbis"),
+    ("aac.mkv", "matroska", "-c:a aac"),
+    ("mp3.mkv", "matroska", "-c:a libmp3lame"),
+    ("mp2.mkv", "matroska", "-c:a mp2"),
+    ("flac.mkv", "matroska", "-c:a flac"),
+    ("pcm.mkv", "matroska", "-c:a pcm_s16le"),
+    ("ac3.mkv", "matroska", "-c:a ac3 -ar 48000"),
+    ("eac3.mkv", "matroska", "-c:a eac3 -ar 48000"),
+    ("dts.mkv", "matroska", "-c:a dca -ar 48000"),
+    ("opus.ogg", "ogg", "-c:a libopus"),
+    ("vorbis.ogg", "ogg", "-c:a libvorbis"),
+    ("flac.ogg", "ogg", "-c:a flac"),
+    ("speex.ogg", "ogg", "-c:a libspeex"),
+    ("aac.ts", "mpegts", "-c:a aac"),
+    ("mp2.ts", "mpegts", "-c:a mp2"),
+    ("mp3.ts", "mpegts", "-c:a libmp3lame"),
+    ("ac3.ts", "mpegts", "-c:a ac3 -ar 48000"),
+    ("opus.ts", "mpegts", "-c:a libopus -ar 48000"),
+    ("mp3.avi", "avi", "-c:a libmp3lame"),
+    ("pcm.avi", "avi", "-c:a pcm_s16le"),
+    ("ac3.avi", "avi", "-c:a ac3 -ar 48000"),
+    ("adpcm.avi", "avi", "-c:a adpcm_ms"),
+    ("aac.flv", "flv", "-c:a aac"),
+    ("mp3.flv", "flv", "-c:a libmp3lame -ar 44100"),
+    ("speex.flv", "flv", "-c:a libspeex"),
+    ("wmav2.wma", "asf", "-c:a wmav2 -ar 44100"),
+    ("wmav1.wma", "asf", "-c:a wmav1 -ar 44100"),
+    ("mp3.asf", "asf", "-c:a libmp3lame"),
+    ("opus.caf", "caf", "-c:a libopus"),
+    ("alac.caf", "caf", "-c:a alac"),
+    ("pcm.caf", "caf", "-c:a pcm_s16be"),
+    ("adts.aac", "aac", "-c:a aac"),
+    ("mpeg.mp3", "mp3", "-c:a libmp3lame"),
+    ("plain.flac", "flac", "-c:a flac"),
+]
+CONTAINER_OF = {name: container for name, container, _ in FILES}
+# They have one track, and no place for a video.
+AUDIO_ONLY = ("caf", "aac", "mp3", "flac")
+# Encoders of the video beside a later track of audio.
+VIDEO_CODECS = {"ogg": "libtheora", "flv": "flv1"}
+# Covers of MP4 and Matroska.
+WITH_COVER = ("alac.m4a", "aac.mp4", "mp3.mp4", "mpeg.mp3", "plain.flac")
+# Where the index of packets is behind them, only a file can be read.
+INDEX_BEHIND = ("caf",)
+
+
+def burst_times(samples, rate_hz):
+    """Where the sound begins after silence, in seconds."""
+    block = rate_hz // 200
+    loud = np.abs(samples[:len(samples) // block * block]).reshape(-1, block).max(axis=1) > 0.05
+    times = np.flatnonzero(loud) * block / rate_hz
+    return [time for before, time in zip([-1, *times], times) if time - before > 0.2]
+
+
+def assert_same_times(times, expected, name):
+    assert len(times) == len(expected), (name, times, expected)
+    assert np.abs(np.subtract(times, expected)).max() <= TOLERANCE_S, (name, times, expected)
+
+
+def run_ffmpeg(arguments):
+    made = subprocess.run(["ffmpeg", "-v", "error", "-y", *arguments], check=False,
+                          stderr=subprocess.PIPE)
+    return made.stderr.decode() if made.returncode != 0 else ""
+
+
+def reference_times(folder, names):
+    """Burst times by FFmpeg. All tracks are read, because they count for its zero."""
+    arguments = []
+    for name in names:
+        arguments += ["-i", str(folder / name)]
+    for index, name in enumerate(names):
+        arguments += ["-map", f"{index}:a:0", "-af", "aresample=async=1:first_pts=0", "-ac", "1",
+                      "-ar", str(RATE_HZ), "-f", "f32le", str(folder / f"{name}.raw")]
+        arguments += ["-map", f"{index}:v?", "-c", "copy", "-f", "null", "-"]
+    assert run_ffmpeg(arguments) == ""
+    return {name: burst_times(np.fromfile(folder / f"{name}.raw", np.float32), RATE_HZ)
+            for name in names}
+
+
+def usable(files):
+    """Those whose encoder this machine's FFmpeg has."""
+    encoders = subprocess.check_output(["ffmpeg", "-v", "error", "-encoders"]).decode().split()
+    return [file for file in files if file[2].split()[1] in encoders]
+
+
+@pytest.fixture(scope="module", name="source")
+def _source(tmp_path_factory):
+    samples = np.random.default_rng(1).normal(0, 3e-4, int(LENGTH_S * RATE_HZ))
+    for begin_s in BURSTS_S:
+        tone = np.arange(int(0.15 * RATE_HZ))
+        begin = int(begin_s * RATE_HZ)
+        samples[begin:begin + len(tone)] += 0.5 * np.sin(2 * np.pi * 700 / RATE_HZ * tone)
+    path = tmp_path_factory.mktemp("source") / "source.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, RATE_HZ, 0, "NONE", ""))
+        file.writeframes((samples * 32767).astype("<i2").tobytes())
+    return path
+
+
+def check(folder, names, streams=True):
+    """Compares files, and streams of the same bytes, with FFmpeg."""
+    references = reference_times(folder, names)
+    for name in names:
+        assert len(references[name]) == len(BURSTS_S), name
+        container = CONTAINER_OF[name]
+        decoded = decode_file(PROGRAM, folder / name, container)
+        assert (decoded.error, decoded.warnings, decoded.missing) == ("", [], 0), name
+        assert_same_times(burst_times(decoded.samples, decoded.rate_hz), references[name], name)
+        if not streams or container in INDEX_BEHIND:
+            continue
+        data = (folder / name).read_bytes()
+        stream = decode_pieces(PROGRAM, [data[i:i + 4999] for i in range(0, len(data), 4999)],
+                               container)
+        assert (stream.error, stream.warnings) == ("", []), name
+        assert_same_times(burst_times(stream.samples, stream.rate_hz), references[name], name)
+    return references
+
+
+def test_plain_recordings_and_bytes_behind_them(tmp_path, source):
+    files = usable(FILES)
+    arguments = ["-i", str(source)]
+    for name, _, options in files:
+        arguments += ["-map", "0:a", *options.split(), "-strict", "-2", str(tmp_path / name)]
+    assert run_ffmpeg(arguments) == ""
+    names = [name for name, _, _ in files]
+    references = check(tmp_path, names, streams=False)
+    for name in names:
+        data = (tmp_path / name).read_bytes()
+        for tail in (bytes(5000), b"8 bytes." * 2):
+            (tmp_path / name).write_bytes(data + tail)
+            decoded = decode_file(PROGRAM, tmp_path / name, CONTAINER_OF[name])
+            assert decoded.error == "", name
+            assert_same_times(burst_times(decoded.samples, decoded.rate_hz), references[name], name)
+
+
+def test_gaps(tmp_path, source):
+    """A pause of the recorder, of 1.5 s."""
+    files = usable(FILES)
+    arguments = ["-i", str(source)]
+    for name, _, options in files:
+        arguments += ["-map", "0:a", "-af", GAP, *options.split(), "-strict", "-2",
+                      str(tmp_path / name)]
+    assert run_ffmpeg(arguments) == ""
+    references = check(tmp_path, [name for name, _, _ in files])
+    with_gap = [name for name, times in references.items() if times[2] - times[1] > 1.9]
+    assert len(with_gap) > 0.7 * len(files)
+
+
+def test_tracks_that_begin_later(tmp_path, source):
+    """Audio that begins 1.3 s after the video."""
+    files = [file for file in usable(FILES) if file[1] not in AUDIO_ONLY]
+    arguments = ["-f", "lavfi", "-i", "testsrc=size=32x32:rate=10:duration=6",
+                 "-itsoffset", "1.3", "-i", str(source)]
+    for name, container, options in files:
+        video = "libvpx" if name.endswith(".webm") else VIDEO_CODECS.get(container, "mpeg4")
+        arguments += ["-map", "0:v", "-map", "1:a", "-c:v", video, *options.split(), "-strict",
+                      "-2", str(tmp_path / name)]
+    assert run_ffmpeg(arguments) == ""
+    references = check(tmp_path, [name for name, _, _ in files])
+    late = [name for name, times in references.items() if times[0] > 1.6]
+    assert len(late) > 0.8 * len(files)
+
+
+def test_covers(tmp_path, source):
+    """A picture is no track that counts."""
+    cover = tmp_path / "cover.png"
+    assert run_ffmpeg(["-f", "lavfi", "-i", "color=size=32x32", "-frames:v", "1", str(cover)]) == ""
+    files = [file for file in usable(FILES) if file[0] in WITH_COVER]
+    arguments = ["-i", str(source), "-i", str(cover)]
+    for name, _, options in files:
+        arguments += ["-map", "0:a", "-map", "1:v", "-c:v", "copy", "-disposition:v",
+                      "attached_pic", "-af", GAP, *options.split(), str(tmp_path / name)]
+    assert run_ffmpeg(arguments) == ""
+    check(tmp_path, [name for name, _, _ in files], streams=False)

@@ -1,0 +1,23 @@
+// The flags that choose what is read of a recording.
+#ifndef RUNNEL_TOOLS_CLI_AUDIO_FLAGS_H_
+#define RUNNEL_TOOLS_CLI_AUDIO_FLAGS_H_
+
+#include <string>
+
+#include "frontend/audio_reader.h"
+
+namespace runnel {
+
+// For ToolInfo::source_files: the file that defines --channel and --audio_track.
+extern const char* const kAudioFlagsSource;
+
+// Throws std::invalid_argument naming the flag and its value.
+AudioReaderOptions AudioOptionsFromFlags();
+
+// Throws std::invalid_argument when one of the flags is given. `reason` completes the message
+// "--channel cannot be given with ...".
+void RequireNoAudioFlags(const std::string& reason);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_CLI_AUDIO_FLAGS_H_
