@@ -18,6 +18,7 @@ const Container kMp4 = {"MP4", "mov", false};
 const Container kMp3 = {"MP3", "mp3", false};
 const Container kAdts = {"AAC (ADTS)", "aac", false};
 const Container kAiff = {"AIFF", nullptr, true};
+const Container kCaf = {"CAF", nullptr, true};
 const Container kAu = {"AU", nullptr, true};
 const Container kW64 = {"W64", nullptr, true};
 const Container kVoc = {"VOC", nullptr, true};
@@ -26,7 +27,6 @@ const Container kNist = {"NIST SPHERE", nullptr, true};
 namespace {
 
 const Container kAmr = {"AMR", "amr", false};
-const Container kCaf = {"CAF", nullptr, true};
 const Container kRifx = {"RIFX", nullptr, true};
 const Container kAsf = {"ASF (WMA)", nullptr, false};
 
@@ -208,14 +208,6 @@ Match MatchSignature(const Signature& signature, std::string_view begin) {
   return begin.size() < size ? Match::kMaybe : Match::kYes;
 }
 
-// The header of a FLAC file also stands in Ogg, and in Matroska's element CodecPrivate.
-bool IsFlacWithinAnother(std::string_view before) {
-  const std::string_view near =
-      before.substr(before.size() - std::min(before.size(), kBytesBefore));
-  return near.find(kOggFlacMagic) != std::string_view::npos ||
-         near.find("\x63\xA2") != std::string_view::npos;
-}
-
 // `begin` is a whole head.
 const Container* OggOfCodec(std::string_view begin) {
   begin.remove_prefix(kOggNumSegmentsAt + 1 + ByteAt(begin, kOggNumSegmentsAt));
@@ -256,7 +248,7 @@ ContainerMatch MatchContainer(std::string_view begin, int num_frames) {
   return best.match == Match::kNo ? MatchMpegFrames(begin, num_frames) : best;
 }
 
-ContainerMatch MatchRecording(std::string_view before, std::string_view begin) {
+ContainerMatch MatchRecording(std::string_view begin) {
   ContainerMatch best;
   for (const Signature& signature : kSignatures) {
     if (signature.head == nullptr) continue;
@@ -264,7 +256,6 @@ ContainerMatch MatchRecording(std::string_view before, std::string_view begin) {
     if (match == Match::kYes) match = signature.head(begin);
     if (match == Match::kMaybe) best.match = match;
     if (match != Match::kYes) continue;
-    if (signature.container == &kFlac && IsFlacWithinAnother(before)) return {};
     if (signature.container == &kOgg) return {match, OggOfCodec(begin)};
     return {match, signature.container};
   }

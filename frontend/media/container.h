@@ -24,6 +24,7 @@ extern const Container kMp4;
 extern const Container kMp3;
 extern const Container kAdts;
 extern const Container kAiff;
+extern const Container kCaf;
 extern const Container kAu;
 extern const Container kW64;
 extern const Container kVoc;
@@ -53,11 +54,9 @@ constexpr int kSureMpegFrames = 3;
 
 // Whether a recording begins with `begin`, by at least 8 bytes' worth of its header, so that it can
 // be looked for at every byte of samples or of compressed audio. Not MPEG audio, and not MP4
-// without a box "ftyp". `before`: up to kBytesBefore bytes before it. More bytes than
-// kRecordingHeadBytes are never looked at.
-ContainerMatch MatchRecording(std::string_view before, std::string_view begin);
+// without a box "ftyp". More bytes than kRecordingHeadBytes are never looked at.
+ContainerMatch MatchRecording(std::string_view begin);
 constexpr size_t kRecordingHeadBytes = 64;
-constexpr size_t kBytesBefore = 10;
 
 // A header of a frame of MPEG audio: MP3, or AAC in ADTS frames.
 struct MpegFrame {

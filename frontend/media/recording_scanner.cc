@@ -4,17 +4,15 @@
 #include <bitset>
 #include <functional>
 
-#include "frontend/media/wav_chunks.h"
+#include "frontend/media/elements.h"
 
 namespace runnel {
 namespace {
 
 constexpr size_t kFtypAt = 4;  // of MP4's first box, whose first bytes are zeros as silence is
 
-// Frames in a row, which samples practically never look like; more than a block of Matroska holds;
-// and behind a tag.
+// Frames in a row, which samples practically never look like; and behind a tag.
 constexpr int kUnmarkedFrames = 8;
-constexpr int kUnlacedFrames = 32;
 constexpr int kMarkedFrames = 2;
 // Each byte of samples may look like a frame's header.
 constexpr size_t kMaxFrames = 16;
@@ -24,12 +22,13 @@ constexpr unsigned Pair(char first, char second) {
          static_cast<unsigned char>(second);
 }
 
-// The first two bytes of what is looked for; of MP4, those of "ftyp".
+// The first two bytes of what is looked for; of MP4, those of "ftyp". Also of a cluster of
+// Matroska.
 class Beginnings {
  public:
   Beginnings() {
     for (const char* const begin : {"RI", "RF", "ri", "fL", "Og", "\x1A\x45", "ft", "#!", "FO",
-                                    ".s", "dn", "ca", "NI", "Cr", "\x30\x26", "ID", "A_"}) {
+                                    ".s", "dn", "ca", "NI", "Cr", "\x30\x26", "ID", "\x1F\x43"}) {
       pairs_.set(Pair(begin[0], begin[1]));
     }
     for (unsigned second = 0xE2; second <= 0xFF; ++second) pairs_.set(0xFF00 | second);
@@ -72,17 +71,6 @@ bool IsInfoFrame(std::string_view frame) {
   return false;
 }
 
-// Behind the header of a page and its table of segments.
-uint64_t OggPageBytes(std::string_view page) {
-  constexpr size_t kNumSegmentsAt = 26;
-  const size_t num_segments = static_cast<unsigned char>(page[kNumSegmentsAt]);
-  uint64_t size = kNumSegmentsAt + 1 + num_segments;
-  for (const char segment : page.substr(kNumSegmentsAt + 1, num_segments)) {
-    size += static_cast<unsigned char>(segment);
-  }
-  return size;
-}
-
 bool IsOgg(const Container* container) {
   return container == &kOgg || container == &kOggOpus || container == &kOggVorbis ||
          container == &kOggFlac;
@@ -95,28 +83,65 @@ void RecordingScanner::Push(std::string_view bytes) {
   num_pushed_ += bytes.size();
   if (found_ != nullptr) return;
   bytes_ += bytes;
-  if (is_in_boxes_) WalkBoxes();
   const uint64_t begin = num_pushed_ - bytes_.size();
-  auto at = static_cast<size_t>(position_ - begin);
   for (;;) {
-    at = beginnings.Find(bytes_, at);
+    if (in_elements_) {
+      if (!PassElement()) break;
+      continue;
+    }
+    const size_t at = beginnings.Find(bytes_, static_cast<size_t>(position_ - begin));
     position_ = begin + at;
     if (at == bytes_.size()) break;
     const std::string_view all = bytes_;
+    const std::optional<bool> may_go_on = MayGoOn(all.substr(at));
+    if (!may_go_on.has_value()) break;
+    in_elements_ = *may_go_on;
+    if (in_elements_) continue;
     if (!Look(all.substr(0, at), all.substr(at))) break;
-    ++at;
+    if (!in_elements_) ++position_;
   }
   if (found_ != nullptr) return;
-  size_t num_old = at - std::min(at, kBytesBefore);
-  if (is_in_boxes_) num_old = static_cast<size_t>(std::min<uint64_t>(num_old, next_box_ - begin));
-  bytes_.erase(0, num_old);
+  const auto num_looked_at = static_cast<size_t>(num_clear() - begin);
+  bytes_.erase(0, num_looked_at - std::min(num_looked_at, kFtypAt));
+}
+
+bool RecordingScanner::PassElement() {
+  if (position_ >= num_pushed_) return false;
+  const std::string_view rest =
+      std::string_view(bytes_).substr(bytes_.size() - static_cast<size_t>(num_pushed_ - position_));
+  const std::optional<uint64_t> size = ElementBytes(*first_, rest, position_ == 0);
+  if (!size.has_value()) return false;
+  in_elements_ = *size > 0;
+  if (in_elements_) ReadElement(rest.substr(0, std::min<uint64_t>(*size, rest.size())));
+  position_ += *size;
+  return found_ == nullptr;
+}
+
+std::optional<bool> RecordingScanner::MayGoOn(std::string_view rest) const {
+  if (first_ == nullptr || !HasSureElements(*first_)) return false;
+  const std::optional<uint64_t> size = ElementBytes(*first_, rest, /*is_first=*/false);
+  if (!size.has_value()) return std::nullopt;
+  return *size > 0;
+}
+
+// Decoders may stop reading where another file begins, also in the middle of the first one's
+// elements.
+void RecordingScanner::ReadElement(std::string_view element) {
+  if (IsOgg(first_)) {
+    const ContainerMatch match = MatchRecording(element);
+    if (match.match != Match::kYes) return;
+    if (IsAnother(match.container, position_, element)) SetFound(match.container, position_);
+  }
+  if (first_ != &kMatroska) return;
+  const std::optional<EbmlElement> head = ReadEbmlElement(element);
+  if (head->id == kEbmlFile) file_at_ = position_;
+  if (head->id == kMatroskaTracks) ReadCodec(element);
 }
 
 bool RecordingScanner::Look(std::string_view before, std::string_view begin) {
   begin = begin.substr(0, kRecordingHeadBytes);
   if (begin[0] == '\xFF') return LookForFrame(begin);
   if (begin[0] == 'I') return LookForTag(begin);
-  if (begin[0] == 'A') return LookForCodec(before, begin);
   return LookForRecording(before, begin);
 }
 
@@ -130,7 +155,7 @@ bool RecordingScanner::LookForRecording(std::string_view before, std::string_vie
     begin = box;
     at -= kFtypAt;
   }
-  const ContainerMatch match = MatchRecording(before, begin);
+  const ContainerMatch match = MatchRecording(begin);
   if (match.match == Match::kMaybe) return false;
   if (match.match == Match::kNo || !IsAnother(match.container, at, begin)) {
     return true;
@@ -144,46 +169,25 @@ bool RecordingScanner::IsAnother(const Container* container, uint64_t at, std::s
   if (IsOgg(container) && IsOgg(first_)) {
     // Streams beside each other, such as of a film, all begin before their other pages.
     const bool is_beside = at == first_pages_end_;
-    first_pages_end_ = at + OggPageBytes(begin);
+    first_pages_end_ = at + ElementBytes(*first_, begin, /*is_first=*/false).value_or(0);
     if (codec_ == nullptr && container != &kOgg) codec_ = container;
     return !is_beside && container != codec_ && container != &kOgg;
-  }
-  if (container == &kMatroska) {
-    expects_codec_ = true;
-    file_at_ = at;
   }
   const bool is_read_on = container == first_ && (first_ == &kMatroska || first_ == &kMp4);
   return at > 0 && !is_read_on;
 }
 
-// Matroska's element CodecID.
-bool RecordingScanner::LookForCodec(std::string_view before, std::string_view begin) {
-  if (first_ != &kMatroska || !expects_codec_ || before.size() < 2) return true;
-  const unsigned size = static_cast<unsigned char>(before.back()) & 0x7F;
-  const bool is_id = before[before.size() - 2] == '\x86' && (before.back() & '\x80') != 0 &&
-                     size > 2 && size < kRecordingHeadBytes && begin[1] == '_';
-  if (!is_id) return true;
-  if (begin.size() < size) return false;
-  const std::string_view id = begin.substr(0, size);
-  if (codec_id_.empty()) codec_id_ = id;
-  expects_codec_ = false;
-  if (codec_id_ == id) return true;
-  SetFound(&kMatroska, file_at_);
-  return false;
-}
-
-void RecordingScanner::WalkBoxes() {
-  constexpr size_t kHeaderBytes = 16;
-  while (is_in_boxes_ && next_box_ + kHeaderBytes <= num_pushed_) {
-    const uint64_t begin = num_pushed_ - bytes_.size();
-    const auto header =
-        std::string_view(bytes_).substr(static_cast<size_t>(next_box_ - begin), kHeaderBytes);
-    uint64_t size = BigEndian(header.substr(0, 4));
-    if (size == 0) size = uint64_t{1} << 62;  // up to the end
-    if (size == 1) size = BigEndian(header.substr(8, 8));
-    is_in_boxes_ = IsChunkId(header.substr(4, 4)) && size >= 8 && size <= uint64_t{1} << 62;
-    if (is_in_boxes_) next_box_ += size;
-    if (next_box_ > uint64_t{1} << 62) return;
+// Matroska's element CodecID of an audio track.
+void RecordingScanner::ReadCodec(std::string_view tracks) {
+  constexpr char kCodecId = '\x86';
+  for (size_t at = tracks.find("A_"); at != std::string_view::npos;
+       at = tracks.find("A_", at + 1)) {
+    if (at < 2 || tracks[at - 2] != kCodecId || (tracks[at - 1] & '\x80') == 0) continue;
+    const std::string_view id =
+        tracks.substr(at, static_cast<unsigned char>(tracks[at - 1]) & 0x7FU);
+    if (codec_id_.empty()) codec_id_ = id;
+    if (codec_id_ != id) SetFound(&kMatroska, file_at_);
+    return;
   }
 }
 
@@ -217,23 +221,16 @@ bool RecordingScanner::LookForTag(std::string_view begin) {
 bool RecordingScanner::IsSure(const Frames& frames, const Container* container) const {
   if (frames.begin == 0) return false;  // a tag before the first recording
   if (frames.is_marked) return frames.count >= kMarkedFrames;
-  int least = kUnmarkedFrames;
-  if (container == &kMp3) {
-    // Blocks of Matroska, samples of MP4 and of WAV may be frames of MP3.
-    if (first_ == &kMatroska) least = kUnlacedFrames;
-    if (first_ == &kMp4 && (is_in_boxes_ || frames.begin < next_box_)) return false;
-    if (first_ == &kWav) return false;
-  }
-  return frames.count >= least;
+  // The samples of WAV of an unknown length may be frames of MP3.
+  if (first_ == &kWav && container == &kMp3) return false;
+  return frames.count >= kUnmarkedFrames;
 }
 
 bool RecordingScanner::LookForFrame(std::string_view begin) {
   if (begin.size() < kMpegHeaderBytes) return false;
   const MpegFrame frame = ReadMpegFrame(begin);
-  if (frame.size == 0 || frame.container == first_) return true;
+  if (frame.size == 0) return true;
   if (begin.size() < kRecordingHeadBytes) return false;
-  // The samples of MP4 may be frames of MP3 too.
-  if (first_ == &kMp4 && !is_in_boxes_ && position_ == next_box_) frames_.clear();
   const size_t digest = std::hash<std::string_view>()(begin.substr(kMpegHeaderBytes));
   Frames* frames = FramesAt(position_);
   if (frames == nullptr || (frames->count > 0 && frames->kind != frame.kind)) {
@@ -245,7 +242,11 @@ bool RecordingScanner::LookForFrame(std::string_view begin) {
   frames->next = position_ + frame.size;
   frames->kind = frame.kind;
   frames->digest = digest;
-  frames->is_marked = frames->is_marked || IsInfoFrame(begin);
+  frames->is_marked = frames->is_marked || (first_ != &kWav && IsInfoFrame(begin));
+  if (frame.container == first_) {
+    in_elements_ = frames->count > 1;
+    return true;
+  }
   if (!IsSure(*frames, frame.container)) return true;
   SetFound(frame.container, frames->begin);
   return false;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -80,11 +81,19 @@ std::string FlacHead() {
   return std::string("fLaC\x80\0\0\x22", 8) + RandomBytes(40).substr(0, 34);
 }
 
-std::string Matroska(const std::string& codec) {
+// An element of EBML, whose size has four bytes.
+std::string Ebml(const std::string& id, const std::string& body) {
+  return id + BigEndianBytes(0x10000000 | body.size(), 4) + body;
+}
+
+// A segment of unknown size, with a track and a block.
+std::string Matroska(const std::string& codec, const std::string& private_data = "") {
   return "\x1A\x45\xDF\xA3\x9F\x42\x86\x81\x01\x42\xF7\x81\x01\x42\xF2\x81\x04\x42\xF3\x81\x08"
-         "\x42\x82\x84webm\x42\x87\x81\x04\x42\x85\x81\x02" +
-         RandomBytes(64) + "\x86" + static_cast<char>(0x80 | codec.size()) + codec +
-         RandomBytes(64, 2);
+         "\x42\x82\x84webm\x42\x87\x81\x04\x42\x85\x81\x02\x18\x53\x80\x67\xFF" +
+         Ebml("\x16\x54\xAE\x6B",
+              Ebml("\xAE", "\x86" + std::string(1, static_cast<char>(0x80 | codec.size())) + codec +
+                               Ebml("\x63\xA2", private_data))) +
+         Ebml("\x1F\x43\xB6\x75", Ebml("\xA3", RandomBytes(64, 2)));
 }
 
 std::string Mp4() {
@@ -169,7 +178,8 @@ TEST(RecordingScanner, FindsEveryKindAtEveryPlaceAndCut) {
     }
     // As the first of the input.
     if (kind.name != "MP3" && kind.name != "AAC (ADTS)") {
-      EXPECT_EQ(Find(nullptr, kind.begin + RandomBytes(3000), 100), Finding());
+      const Container* const first = kind.name == "Ogg FLAC" ? &kOgg : nullptr;
+      EXPECT_EQ(Find(first, kind.begin + RandomBytes(3000), 100), Finding());
     }
   }
 }
@@ -213,8 +223,7 @@ TEST(RecordingScanner, HeadersWithinOthersAreNotRecordings) {
       "FLAC\1\0\0\1" +
       FlacHead());
   EXPECT_EQ(Find(&kOgg, ogg_flac + noise, 100), Finding());
-  EXPECT_EQ(Find(&kMatroska, Matroska("A_FLAC") + "\x63\xA2\xAA" + FlacHead() + noise, 100),
-            Finding());
+  EXPECT_EQ(Find(&kMatroska, Matroska("A_FLAC", FlacHead()) + noise, 100), Finding());
   // The header of a WAV file that flac keeps: each part is a block of FLAC's.
   EXPECT_EQ(Find(&kFlac,
                  FlacHead() + std::string("\2\0\0\x10riffRIFF1234WAVE\2\0\0\x1Criff", 28) +
@@ -228,9 +237,94 @@ TEST(RecordingScanner, HeadersWithinOthersAreNotRecordings) {
   const std::string mdat = BigEndianBytes(8 + frames.size(), 4) + "mdat" + frames;
   EXPECT_EQ(Find(&kMp4, Mp4() + mdat, 100), Finding());
   EXPECT_EQ(Find(&kMp4, Mp4() + mdat + frames, 100), (Finding{"MP3", Mp4().size() + mdat.size()}));
-  EXPECT_EQ(Find(&kMatroska, Matroska("A_MPEG/L3") + Mp3Frames(8) + noise + Mp3Frames(8), 100),
-            Finding());
   EXPECT_EQ(Find(&kWav, RiffWav() + frames, 100), Finding());
+}
+
+// A page of Ogg behind the first.
+std::string NextPage(const std::string& packet) {
+  const std::string segments =
+      std::string(packet.size() / 255, '\xFF') + static_cast<char>(packet.size() % 255);
+  return std::string("OggS\0\0", 6) + std::string(20, 's') + static_cast<char>(segments.size()) +
+         segments + packet;
+}
+
+std::string Box(const std::string& name, const std::string& body) {
+  return BigEndianBytes(8 + body.size(), 4) + name + body;
+}
+
+std::string BigChunk(const std::string& name, const std::string& body) {
+  return name + BigEndianBytes(body.size(), 4) + body;
+}
+
+// `begin` + the element that holds what `held` is + `end`.
+struct Holder {
+  const Container* first;
+  std::string begin;
+  std::function<std::string(const std::string& held)> element;
+  std::string end;
+};
+
+std::vector<Holder> Holders() {
+  const std::string ape("APETAGEX\xD0\x07\0\0\x40\x0C\0\0\1\0\0\0\0\0\0\xA0\0\0\0\0\0\0\0\0",
+                        32);  // 3136 bytes
+  const auto id3 = [](const std::string& held) {
+    const std::string tag = Tag(held.size());
+    return tag.substr(0, tag.size() - held.size()) + held;
+  };
+  return {
+      {&kFlac, FlacHead(),  // a picture
+       [](const std::string& held) { return '\x06' + BigEndianBytes(held.size(), 3) + held; },
+       "\xFF\xF8" + RandomBytes(200)},
+      {&kMatroska, Matroska("A_OPUS"),  // an attachment
+       [](const std::string& held) { return Ebml("\x19\x41\xA4\x69", held); }, ""},
+      {&kMatroska, Matroska("A_MPEG/L3"),
+       [](const std::string& held) {
+         return Ebml("\x1F\x43\xB6\x75", Ebml("\xA3", "1234" + held) + Ebml("\xA3", held));
+       },
+       ""},
+      {&kMp4, Mp4(), [](const std::string& held) { return Box("free", held); }, Box("mdat", "12")},
+      {&kMp4, Mp4(), [](const std::string& held) { return Box("mdat", held); }, ""},
+      {&kOgg, Opus(), NextPage, NextPage("12345678")},
+      {&kWav, RiffWav(), [](const std::string& held) { return Chunk("id3 ", held); },
+       Chunk("data", "1234")},
+      {&kAiff, "",
+       [](const std::string& held) { return BigChunk("FORM", "AIFF" + BigChunk("APPL", held)); },
+       ""},
+      {&kCaf, std::string("caff\0\1\0\0", 8) + "desc" + BigEndianBytes(4, 8) + "1234",
+       [](const std::string& held) { return "uuid" + BigEndianBytes(held.size(), 8) + held; }, ""},
+      {&kMp3, Mp3Frames(3), id3, Mp3Frames(3)},
+      {&kMp3, Mp3Frames(3),
+       [ape](const std::string& held) {
+         return ape + (held + std::string(3136, ' ')).substr(0, 3136);
+       },
+       Mp3Frames(3)},
+      {&kAdts, AdtsFrames(3), id3, AdtsFrames(3)}};
+}
+
+// Covers in AVIF or HEIC, attached files, frames of MP3 with an encoder's first frame.
+TEST(RecordingScanner, NothingIsFoundInElements) {
+  std::vector<Kind> held = Kinds();
+  const std::string info = Mp3Frames(1).substr(0, 36) + "Info" + Mp3Frames(1).substr(40);
+  held.push_back({"MP3", info + Mp3Frames(2)});
+  for (const Holder& holder : Holders()) {
+    for (const Kind& kind : held) {
+      SCOPED_TRACE(std::string(holder.first->name) + " holds " + kind.name);
+      const std::string bytes =
+          holder.begin + holder.element(RandomBytes(40).substr(0, 40) + kind.begin) + holder.end;
+      for (const size_t piece : {1U, 7U, 100U, 100000U}) {
+        ASSERT_EQ(Find(holder.first, bytes, piece), Finding()) << piece;
+      }
+      // The end is found behind it.
+      const std::string au = Au() + RandomBytes(200);
+      ASSERT_EQ(Find(holder.first, bytes + au, 100), (Finding{"AU", bytes.size()}));
+    }
+  }
+}
+
+// The samples of WAV may have any length.
+TEST(RecordingScanner, Mp3InWavBeginsWithTheFrameOfItsEncoder) {
+  const std::string info = Mp3Frames(1).substr(0, 36) + "Info" + Mp3Frames(1).substr(40);
+  EXPECT_EQ(Find(&kWav, RiffWav() + Chunk("data", info + Mp3Frames(2)), 100), Finding());
 }
 
 // A hundred megabytes each would be of one recording.

@@ -165,3 +165,71 @@ def test_other_bytes(tmp_path, recordings):
                "expected the end of the WAV file",
         "flac": f"bytes that are not FLAC follow after sample {num_samples}, "
                 "expected the end of the file"}
+
+
+AVIF = struct.pack(">I", 28) + b"ftypavif" + bytes(16) + random.Random(2).randbytes(3000)
+
+
+def id3_tag(body: bytes) -> bytes:
+    size = len(body)
+    return b"ID3\4\0\0" + bytes(size >> shift & 0x7F for shift in (21, 14, 7, 0)) + body
+
+
+def ape_tag(body: bytes) -> bytes:
+    def head(flags):
+        return b"APETAGEX" + struct.pack("<IIII", 2000, len(body) + 32, 1, flags) + bytes(8)
+    return head(0xA0000000) + body + head(0x80000000)
+
+
+def with_chunk(wav: bytes, body: bytes) -> bytes:
+    """A WAV file with one more chunk before its samples."""
+    at = wav.index(b"data")
+    return wav[:at] + chunk(b"id3 ", body) + wav[at:]
+
+
+def with_picture(flac: bytes, body: bytes) -> bytes:
+    """A FLAC file whose second block is a picture."""
+    mime = b"image/avif"
+    block = (struct.pack(">II", 3, len(mime)) + mime + struct.pack(">6I", 0, 8, 8, 24, 0, len(body))
+             + body)
+    return flac[:42] + b"\x06" + struct.pack(">I", len(block))[1:] + block + flac[42:]
+
+
+def mp3_in_wav(mp3: bytes) -> bytes:
+    """All frames, also the first one of the encoder, which says how long the recording is."""
+    tag_bytes = 10 + (mp3[8] << 7 | mp3[9])
+    form = struct.pack("<HHIIHHHHIHHH", 0x55, 1, 16000, 4000, 1, 0, 12, 1, 2, 144, 1, 1393)
+    body = b"WAVE" + chunk(b"fmt ", form) + chunk(b"data", mp3[tag_bytes:])
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def test_what_a_recording_holds_is_not_another(tmp_path, recordings):
+    """Covers, attached files and the first frame of MP3's encoder are parts of the recording."""
+    if "mp3" not in recordings:
+        pytest.skip("they cannot be made here")
+    files = {}
+    held = {name: recordings[name] for name in ("wav", "mp3", "m4a", "webm", "opus.ogg", "flac")}
+    for name, data in {"avif": AVIF, **held}.items():
+        files[f"{name}.adpcm.wav"] = with_chunk(recordings["adpcm.wav"], data)
+        files[f"{name}.wav"] = with_chunk(recordings["wav"], data)
+        files[f"{name}.flac"] = with_picture(recordings["flac"], data)
+        files[f"{name}.mp3"] = id3_tag(data) + recordings["mp3"]
+        files[f"{name}.aac"] = recordings["aac"] + id3_tag(data)
+        files[f"{name}.ape.mp3"] = recordings["mp3"] + ape_tag(data)
+        files[f"{name}.m4a"] = recordings["m4a"] + struct.pack(">I", 8 + len(data)) + b"free" + data
+    files["mp3_in.wav"] = mp3_in_wav(recordings["mp3"])
+    (tmp_path / "cover.avif").write_bytes(AVIF)
+    (tmp_path / "cover.mp3").write_bytes(recordings["mp3"])
+    for held_file in "cover.avif", "cover.mp3":
+        made = tmp_path / f"{held_file}.mkv"
+        subprocess.run(["ffmpeg", "-v", "error", "-i", SAMPLES / f"{NAME}.flac", "-c:a", "libopus",
+                        "-attach", tmp_path / held_file, "-metadata:s:t", "mimetype=image/avif",
+                        made], check=True)
+        files[made.name] = made.read_bytes()
+    if shutil.which("mkvmerge"):  # it puts several frames into a block
+        for mp3 in "mp3", "untagged.mp3":
+            source, made = tmp_path / f"source.{mp3}", tmp_path / f"{mp3}.mka"
+            source.write_bytes(recordings[mp3])
+            subprocess.run(["mkvmerge", "-q", "-o", made, source], check=True)
+            files[made.name] = made.read_bytes()
+    assert {name: text for name, text in decode(tmp_path, files).items() if text != TEXT} == {}
