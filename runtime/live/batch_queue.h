@@ -19,9 +19,10 @@
 
 namespace runnel {
 
-// Items are chunks and ends. A chunk waits up to `max_wait` for others to share its batch. An end
-// completes the text of an utterance, for which somebody waits: its batch starts at once, and has
-// ends only.
+// Items are chunks and ends. A chunk waits up to `max_wait` for others to share its batch. One that
+// is late does not wait: the audio of the chunk after it is there already, as for a recording. An
+// end completes the text of an utterance, for which somebody waits: its batch starts at once, and
+// has ends only.
 //
 // Accounts take turns (FairQueue). The items of an account are taken by their deadlines. That of an
 // end is the time of its Push, that of a chunk is kChunkPatience later. A chunk thus waits for no
@@ -34,7 +35,7 @@ class BatchQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  enum class Kind { kChunk, kEnd };
+  enum class Kind { kChunk, kLateChunk, kEnd };
 
   static constexpr double kAnyCost = std::numeric_limits<double>::infinity();
   static constexpr std::chrono::milliseconds kChunkPatience{250};
@@ -61,13 +62,12 @@ class BatchQueue {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       const Clock::time_point now = clock_();
-      const bool is_end = kind == Kind::kEnd;
-      ticket.start_by = is_end ? now : now + max_wait_;
+      ticket.start_by = kind == Kind::kChunk ? now + max_wait_ : now;
       const auto start = starts_.insert(ticket.start_by);
       try {
-        ticket.place = waiting_.Push(
-            account, {std::move(item), cost, ticket.start_by, kind}, cost,
-            is_end ? FairPlace{Rank(now), kHeadStartS} : FairPlace{Rank(now + kChunkPatience), 0});
+        ticket.place = waiting_.Push(account, {std::move(item), cost, ticket.start_by, kind}, cost,
+                                     kind == Kind::kEnd ? FairPlace{Rank(now), kHeadStartS}
+                                                        : FairPlace{Rank(now + kChunkPatience), 0});
       } catch (...) {
         starts_.erase(start);
         throw;
@@ -77,27 +77,30 @@ class BatchQueue {
     return ticket;
   }
 
-  // The item is an end from now on. No effect when it is one already, or does not wait any more.
-  void Hurry(const std::string& account, Ticket* ticket) {
-    if (std::exchange(ticket->kind, Kind::kEnd) == Kind::kEnd) return;
+  // The item is of a later kind from now on. No effect when it is of that kind or a later one
+  // already, or does not wait any more.
+  void Hurry(const std::string& account, Kind kind, Ticket* ticket) {
+    if (kind <= ticket->kind) return;
+    ticket->kind = kind;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       const Clock::time_point now = clock_();
-      const int64_t rank = std::min(ticket->place.rank, Rank(now));
-      Waiting* const waiting = waiting_.Move(account, {rank, kHeadStartS}, &ticket->place);
+      FairPlace place{ticket->place.rank, 0};
+      if (kind == Kind::kEnd) place = {std::min(place.rank, Rank(now)), kHeadStartS};
+      Waiting* const waiting = waiting_.Move(account, place, &ticket->place);
       if (waiting == nullptr) return;
       auto start = starts_.extract(starts_.find(ticket->start_by));
       ticket->start_by = waiting->start_by = start.value() = std::min(ticket->start_by, now);
       starts_.insert(std::move(start));
-      waiting->kind = Kind::kEnd;
+      waiting->kind = kind;
     }
     changed_.notify_one();
   }
 
-  // Waits until a batch is due: there is an end, or there are max_items, or the oldest chunk has
-  // waited for max_wait. Then takes at most max_items of one kind, and not more than one that
-  // exceeds the most cost. The result is empty only after Stop. After std::bad_alloc all items are
-  // still there.
+  // Waits until a batch is due: there is an end or a late chunk, or there are max_items, or the
+  // oldest chunk has waited for max_wait. Then takes at most max_items, chunks or ends, and not
+  // more than one that exceeds the most cost. The result is empty only after Stop. After
+  // std::bad_alloc all items are still there.
   std::vector<Item> Take() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!stopped_ && !BatchIsDue()) {
@@ -112,9 +115,10 @@ class BatchQueue {
     std::vector<Item> batch;
     if (stopped_) return batch;
     batch.reserve(std::min(max_items_, waiting_.size()));  // an exception loses no item
-    const Kind kind = waiting_.front().kind;
+    const auto is_end = [this] { return waiting_.front().kind == Kind::kEnd; };
+    const bool takes_ends = is_end();
     double cost = 0;
-    while (!waiting_.empty() && batch.size() < max_items_ && waiting_.front().kind == kind &&
+    while (!waiting_.empty() && batch.size() < max_items_ && is_end() == takes_ends &&
            (batch.empty() || cost + waiting_.front().cost <= most_cost_)) {
       Waiting next = waiting_.Pop();
       cost += next.cost;

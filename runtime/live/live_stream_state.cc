@@ -55,23 +55,29 @@ size_t LiveStream::State::SamplesToPreview() const {
 }
 
 void LiveStream::State::QueueIfReady(LiveStream* live) {
-  if (phase == Phase::kQueued && EndsSoon()) return pool->queue().Hurry(account, &ticket);
+  if (phase == Phase::kQueued) return pool->queue().Hurry(account, StepKind(), &ticket);
   if (phase != Phase::kWaiting || audio.is_over()) return;
   if (!audio.IsDue(wanted) && !has_undelivered) return;
   queued_at = pool->now();
   expected_s = pool->rate().SecondsFor(NextStepSize());
-  using Kind = StreamPool::Queue::Kind;
-  ticket = pool->queue().Push(live->weak_from_this(), account, expected_s,
-                              EndsSoon() ? Kind::kEnd : Kind::kChunk);
+  ticket = pool->queue().Push(live->weak_from_this(), account, expected_s, StepKind());
   phase = Phase::kQueued;
 }
 
-bool LiveStream::State::EndsSoon() const {
-  // The end of a whole utterance is a step of any size.
-  if (options.chunk_size == StreamOptions::kWholeUtterance) return false;
+StreamPool::Queue::Kind LiveStream::State::StepKind() const {
+  using Kind = StreamPool::Queue::Kind;
   const std::optional<size_t> left = audio.SamplesToEnd();
-  const double chunk_samples = static_cast<double>(options.chunk_size) * samples_per_frame;
-  return left && static_cast<double>(*left) <= static_cast<double>(wanted) + 2 * chunk_samples;
+  // A whole utterance is a step of any size, which shares no batch.
+  if (options.chunk_size == StreamOptions::kWholeUtterance) {
+    return left ? Kind::kLateChunk : Kind::kChunk;
+  }
+  const auto chunk_samples = static_cast<double>(options.chunk_size) * samples_per_frame;
+  const auto samples_with = [&](int num_more) {
+    return static_cast<double>(wanted) + num_more * chunk_samples;
+  };
+  if (left && static_cast<double>(*left) <= samples_with(2)) return Kind::kEnd;
+  const bool has_next = static_cast<double>(audio.size()) >= samples_with(1);
+  return has_next || audio.Room() == 0 ? Kind::kLateChunk : Kind::kChunk;
 }
 
 double LiveStream::State::NextStepSize() const {

@@ -46,12 +46,13 @@ struct LiveStream::State {
   int64_t NextPreview() const;
 
   // Queues the stream up when it waits for samples and enough are there. One that is queued already
-  // hurries when an end has come near. `live` is the owner of this state. The caller holds `mutex`,
-  // as for the next four. After std::bad_alloc the stream still waits.
+  // hurries when an end has come near, or more audio. `live` is the owner of this state. The caller
+  // holds `mutex`, as for the next four. After std::bad_alloc the stream still waits.
   void QueueIfReady(LiveStream* live);
-  // Whether an utterance or the audio ends within the next three steps: two chunks, and the rest
-  // before the end. An end after more audio than that is not live.
-  bool EndsSoon() const;
+  // kEnd: an utterance or the audio ends within the next three steps, two chunks and the rest
+  // before the end. An end after more audio than that is not live. kLateChunk: the next chunk and
+  // the one after it are there, or there is no room for more.
+  StreamPool::Queue::Kind StepKind() const;
   // The StepSize of a chunk now, or of the whole utterance. A preview costs no more.
   double NextStepSize() const;
   // Whether NotifyRoom's callback is due. A stream that waits for samples always has room for some.

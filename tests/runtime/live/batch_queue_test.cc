@@ -117,11 +117,53 @@ TEST(BatchQueueTest, AChunkThatHurriesIsAnEnd) {
   queue.Push(1);
   Queue::Ticket ticket = queue.Push(2);
   Queue::Ticket taken = ticket;
-  queue.Hurry("", &ticket);
-  queue.Hurry("", &ticket);
+  queue.Hurry("", Kind::kEnd, &ticket);
+  queue.Hurry("", Kind::kEnd, &ticket);
   EXPECT_EQ(queue.Take(), Batch{2});
-  queue.Hurry("", &taken);  // no effect
+  queue.Hurry("", Kind::kEnd, &taken);  // no effect
   EXPECT_EQ(queue.size(), 1U);
+}
+
+// It takes those along that wait, and comes in its turn: after the chunks before it.
+TEST(BatchQueueTest, ALateChunkWaitsForNoOthers) {
+  FakeClock clock;
+  Queue queue(16, kForever, clock.function());
+  queue.Push(1);
+  queue.Push(2, "", 1, Kind::kLateChunk);
+  queue.Push(3, "other");
+  EXPECT_EQ(queue.Take(), (Batch{1, 3, 2}));
+  queue.Push(4, "", 1, Kind::kLateChunk);
+  EXPECT_EQ(queue.Take(), Batch{4});
+}
+
+TEST(BatchQueueTest, AChunkThatWaitsMayBecomeLate) {
+  FakeClock clock;
+  Queue queue(16, kForever, clock.function());
+  queue.Push(1);
+  Queue::Ticket ticket = queue.Push(2);
+  clock.Advance(std::chrono::milliseconds(3));
+  queue.Hurry("", Kind::kLateChunk, &ticket);
+  queue.Hurry("", Kind::kChunk, &ticket);  // no effect
+  EXPECT_EQ(queue.Take(), (Batch{1, 2}));
+  queue.Push(3);
+  ticket = queue.Push(4, "", 1, Kind::kEnd);
+  queue.Hurry("", Kind::kLateChunk, &ticket);  // no effect
+  EXPECT_EQ(queue.Take(), Batch{4});
+}
+
+// However many late chunks an account has, those of another get their share, and an end comes
+// before them.
+TEST(BatchQueueTest, LateChunksTakeTurnsAsOthersDo) {
+  FakeClock clock;
+  Queue queue(2, kForever, clock.function());
+  for (int i = 0; i < 8; ++i) queue.Push(i, "recordings", 1, Kind::kLateChunk);
+  queue.Push(10, "live");
+  queue.Push(11, "live");
+  EXPECT_EQ(queue.Take(), (Batch{0, 10}));
+  EXPECT_EQ(queue.Take(), (Batch{1, 11}));
+  queue.Push(12, "recordings", 1, Kind::kEnd);
+  EXPECT_EQ(queue.Take(), Batch{12});
+  EXPECT_EQ(queue.Take(), (Batch{2, 3}));
 }
 
 TEST(BatchQueueTest, AnEndWakesAWorkerThatWaitsForAFullBatch) {
@@ -146,7 +188,7 @@ TEST(BatchQueueTest, AChunkWaitsForNoEndThatComesAfterItsDeadline) {
   queue.Push(5, "", 1, Kind::kEnd);
   EXPECT_EQ(queue.Take(), Batch{1});
   clock.Advance(std::chrono::milliseconds(1));
-  queue.Hurry("", &late);
+  queue.Hurry("", Kind::kEnd, &late);
   EXPECT_EQ(queue.Take(), (Batch{4, 5, 3}));
 }
 
@@ -188,20 +230,24 @@ TEST(BatchQueueTest, BatchesAreThoseOfTheDeadlines) {
     switch (random() % 5) {
       case 0:
       case 1: {
-        const Kind kind = random() % 3 == 0 ? Kind::kEnd : Kind::kChunk;
+        const auto kind = static_cast<Kind>(random() % 3);
         const bool is_end = kind == Kind::kEnd;
         const auto item = static_cast<int>(step);
         waiting.push_back({item, kind, is_end ? now() : now() + Queue::kChunkPatience,
-                           is_end ? now() : now() + kWait, queue.Push(item, "", 1, kind)});
+                           kind == Kind::kChunk ? now() + kWait : now(),
+                           queue.Push(item, "", 1, kind)});
         break;
       }
-      case 2:
+      case 2: {
         if (hurried == waiting.end()) break;
-        queue.Hurry("", &hurried->ticket);
-        if (std::exchange(hurried->kind, Kind::kEnd) == Kind::kEnd) break;
-        hurried->deadline = std::min(hurried->deadline, now());
+        const auto kind = static_cast<Kind>(random() % 3);
+        queue.Hurry("", kind, &hurried->ticket);
+        if (kind <= hurried->kind) break;
+        hurried->kind = kind;
+        if (kind == Kind::kEnd) hurried->deadline = std::min(hurried->deadline, now());
         hurried->start_by = std::min(hurried->start_by, now());
         break;
+      }
       case 3:
         clock.Advance(std::chrono::milliseconds(random() % 12));
         break;
@@ -213,9 +259,10 @@ TEST(BatchQueueTest, BatchesAreThoseOfTheDeadlines) {
         std::sort(waiting.begin(), waiting.end(), [](const Waiting& a, const Waiting& b) {
           return a.deadline != b.deadline ? a.deadline < b.deadline : a.item < b.item;
         });
-        const Kind kind = waiting.front().kind;
+        const auto is_end = [&] { return waiting.front().kind == Kind::kEnd; };
+        const bool takes_ends = is_end();
         Batch expected;
-        while (!waiting.empty() && waiting.front().kind == kind && expected.size() < kMost) {
+        while (!waiting.empty() && is_end() == takes_ends && expected.size() < kMost) {
           expected.push_back(waiting.front().item);
           waiting.erase(waiting.begin());
         }

@@ -105,7 +105,7 @@ TEST_F(LiveEndsTest, AStreamThatIsQueuedOvertakesTheOthers) {
 }
 
 // An upload ends long after its audio began to wait, and nobody waits for its next chunk.
-TEST_F(LiveEndsTest, TheEndOfMuchAudioDoesNotHurry) {
+TEST_F(LiveEndsTest, TheEndOfMuchAudioOvertakesNothing) {
   Open(10, 2 * kChunk);
   ASSERT_EQ(streams_[3]->AcceptSamples(samples_.data(), 15000), 15000U);
   streams_[3]->Finish();
@@ -113,10 +113,55 @@ TEST_F(LiveEndsTest, TheEndOfMuchAudioDoesNotHurry) {
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(worker_.TakeBatch());
   EXPECT_EQ(told_[5].num_answers, 1);
   EXPECT_EQ(told_[3].num_updates, 0);
-  worker_.Advance(kWindow);
-  while (!told_[3].is_over) {
+  while (!told_[3].is_over) ASSERT_TRUE(worker_.TakeBatch());
+}
+
+// As a recording has: no time passes until its end.
+TEST_F(LiveEndsTest, AStreamThatHoldsItsNextChunkWaitsForNoBatch) {
+  Open(1, kFirstChunk);
+  const auto recording = worker_.Open(Options(4, 8), told_[0].Callback());
+  EXPECT_EQ(worker_.num_queued(), 1U);
+  ASSERT_EQ(recording->AcceptSamples(samples_.data(), samples_.size()), samples_.size());
+  ASSERT_TRUE(worker_.TakeBatch());
+  EXPECT_EQ(told_[0].num_updates, 2);  // the chunk that waited came along
+  for (size_t left = samples_.size() - kFirstChunk; left > 2 * kChunk; left -= kChunk) {
     ASSERT_TRUE(worker_.TakeBatch());
-    worker_.Advance(kWindow);
+  }
+  recording->Finish();
+  while (!told_[0].is_over) ASSERT_TRUE(worker_.TakeBatch());
+}
+
+// Samples that come while the chunk waits in the queue.
+TEST_F(LiveEndsTest, AStreamThatGetsItsNextChunkWaitsNoLonger) {
+  Open(1, kFirstChunk);
+  ASSERT_EQ(worker_.num_queued(), 1U);
+  ASSERT_EQ(streams_[0]->AcceptSamples(samples_.data(), 2 * kChunk), 2 * kChunk);
+  ASSERT_TRUE(worker_.TakeBatch());
+  EXPECT_EQ(told_[0].num_updates, 1);
+}
+
+TEST_F(LiveEndsTest, AWholeUtteranceWaitsForNoBatch) {
+  told_.resize(1);
+  const auto stream = worker_.Open(Options(StreamOptions::kWholeUtterance, 8), told_[0].Callback());
+  ASSERT_EQ(stream->AcceptSamples(samples_.data(), kChunk), kChunk);
+  stream->Finish();
+  while (!told_[0].is_over) ASSERT_TRUE(worker_.TakeBatch());
+}
+
+// A live stream beside a recording of another account: its chunk is in the next batch.
+TEST_F(LiveEndsTest, ARecordingKeepsNoChunkWaiting) {
+  told_.resize(2);
+  const auto recording = worker_.Open(Options(4, 8), told_[0].Callback(), "recording");
+  ASSERT_EQ(recording->AcceptSamples(samples_.data(), samples_.size()), samples_.size());
+  const auto live = worker_.Open(Options(4, 8), told_[1].Callback(), "live");
+  size_t begin = 0;
+  for (const size_t count : {kFirstChunk, kChunk, kChunk}) {
+    ASSERT_TRUE(worker_.TakeBatch());
+    ASSERT_EQ(live->AcceptSamples(samples_.data() + begin, count), count);
+    begin += count;
+    const int64_t before = told_[1].num_updates;
+    ASSERT_TRUE(worker_.TakeBatch());
+    EXPECT_EQ(told_[1].num_updates, before + 1);
   }
 }
 

@@ -51,16 +51,21 @@ def make_certificate(folder: pathlib.Path) -> Tuple[pathlib.Path, pathlib.Path]:
     return paths
 
 
-# Flags of a server that is so slow that a long recording does not end by itself: every chunk waits
-# for others.
-SLOW = ("--max_batch_wait_ms=3000",)
+# Flags of a server that is so slow that a long recording does not end by itself: it computes a
+# third of a million chunks.
+SLOW = ("--chunk_size=1", "--max_recording_s=20000")
+LONG_S = 4 * 3600
 
 
-def long_recording(folder: pathlib.Path, seconds: int = 300) -> bytes:
-    """Some minutes of speech as a file."""
+def long_recording(folder: pathlib.Path) -> bytes:
+    """Four hours that begin with speech, as a small file."""
     samples, rate = soundfile.read(FILES[LONGEST], dtype="int16", always_2d=True)
+    minute = np.zeros(60 * rate, np.int16)
     path = folder / "long.flac"
-    soundfile.write(path, np.resize(samples[:, 0], seconds * rate), rate)
+    with soundfile.SoundFile(path, "w", rate, 1) as file:
+        file.write(samples[:, 0])
+        for _ in range(LONG_S // 60 - 1):
+            file.write(minute)
     return path.read_bytes()
 
 
