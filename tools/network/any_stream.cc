@@ -3,10 +3,13 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <boost/beast/websocket/ssl.hpp>
 #include <boost/beast/websocket/teardown.hpp>
+#include <utility>
 
 namespace runnel {
 namespace {
@@ -15,6 +18,11 @@ namespace {
 int Events(net::ip::tcp::socket& socket, int asked) {
   pollfd entry{socket.native_handle(), static_cast<int16_t>(asked), 0};
   return ::poll(&entry, 1, /*timeout=*/0) > 0 ? entry.revents : 0;
+}
+
+// Whether the peer sends nothing more. With TLS, it may not have said so.
+bool IsEnd(const SystemError& error) {
+  return error == net::error::eof || error == net::ssl::error::stream_truncated;
 }
 
 }  // namespace
@@ -50,8 +58,20 @@ void AnyStream::Handshake(net::ssl::stream_base::handshake_type side,
 
 void AnyStream::ReadSome(const BufferList<net::mutable_buffer>& buffers,
                          std::function<void(SystemError, size_t)> handler) {
+  if (keeps_read_) {
+    handler = [this, inner = std::move(handler)](SystemError error, size_t count) mutable {
+      if (!IsEnd(error) || !keeps_read_()) return inner(error, count);
+      kept_read_ = std::move(inner);
+    };
+  }
   if (has_tls()) return tls_->stream.async_read_some(buffers, std::move(handler));
   tcp_->async_read_some(buffers, std::move(handler));
+}
+
+void AnyStream::EndRead(SystemError error) {
+  if (!kept_read_) return;
+  net::post(get_executor(),
+            [handler = std::exchange(kept_read_, nullptr), error] { handler(error, 0); });
 }
 
 void AnyStream::WriteSome(const BufferList<net::const_buffer>& buffers,
@@ -69,13 +89,12 @@ void AnyStream::WaitForLoss(std::function<void(SystemError)> handler) {
   tcp().socket().async_wait(net::ip::tcp::socket::wait_error, std::move(check));
 }
 
-bool AnyStream::IsPeerGone() {
-  return (Events(tcp().socket(), POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
+bool AnyStream::IsLost() { return (Events(tcp().socket(), 0) & (POLLHUP | POLLERR)) != 0; }
 
 void AnyStream::Close() {
   SystemError ignored;
   tcp().socket().close(ignored);
+  EndRead(net::error::operation_aborted);
 }
 
 void AnyStream::TearDown(beast::role_type role, std::function<void(SystemError)> handler) {

@@ -5,6 +5,7 @@
 #define RUNNEL_TOOLS_NETWORK_ANY_STREAM_H_
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream_base.hpp>
@@ -30,8 +31,8 @@ class AnyStream {
  public:
   using executor_type = beast::tcp_stream::executor_type;
 
-  // Without TLS when `tls` is null. With TLS, async_handshake comes first. `tls` must outlive the
-  // stream.
+  // Without TLS when `tls` is null. With TLS, async_handshake comes first. The stream needs `tls`
+  // in the constructor only.
   AnyStream(net::ip::tcp::socket socket, net::ssl::context* tls);
   AnyStream(AnyStream&& other) noexcept;
   ~AnyStream();
@@ -62,9 +63,14 @@ class AnyStream {
               Share<SystemError, size_t>(std::forward<Handler>(handler)));
   }
 
-  // Whether the peer has closed or reset the connection, as far as the system knows: the peer sends
-  // nothing more, but what it sent before may not be read yet.
-  bool IsPeerGone();
+  // `keeps_read` is asked when a read meets the end of what the peer sends. When it returns true,
+  // the read goes on until EndRead, and the stream above can still write. Once, before any read.
+  void OnEnd(std::function<bool()> keeps_read) { keeps_read_ = std::move(keeps_read); }
+  // The read that went on ends with end of file. No effect without one.
+  void EndRead() { EndRead(net::error::eof); }
+
+  // Whether the connection has failed, or is closed in both directions, as far as the system knows.
+  bool IsLost();
 
   // Calls the handler when the connection has failed or is closed in both directions, also while
   // nothing is read. Urgent data counts as a failure: the protocols here have none. Once at a time.
@@ -116,10 +122,13 @@ class AnyStream {
   void WriteSome(const BufferList<net::const_buffer>& buffers,
                  std::function<void(SystemError, size_t)> handler);
   void WaitForLoss(std::function<void(SystemError)> handler);
+  void EndRead(SystemError error);
   void TearDown(beast::role_type role, std::function<void(SystemError)> handler);
 
   std::unique_ptr<beast::tcp_stream> tcp_;  // exactly one of the two is set
   std::unique_ptr<TlsStream> tls_;
+  std::function<bool()> keeps_read_;
+  std::function<void(SystemError, size_t)> kept_read_;  // met the end, and goes on
 };
 
 }  // namespace runnel

@@ -1,13 +1,16 @@
-"""Requests that two servers could read in two ways, TLS connections that end, few descriptors."""
+"""Requests that two servers could read in two ways, clients that end first, few descriptors."""
 
+import base64
 import contextlib
 import os
+import socket as sockets
 import ssl
 
 import pytest
 
-from server_process import FILES, LONGEST, TEXTS, Server, make_certificate, speak
-from websocket_client import connect, read_answer, request
+from server_process import (FILES, LONGEST, TEXTS, Server, make_certificate, pcm16, samples_of,
+                            speak)
+from websocket_client import Closed, connect, read_answer, request
 
 UPGRADE = (b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ")
@@ -18,6 +21,13 @@ POST = b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\n"
 def _server():
     with Server() as server:
         yield server
+
+
+@pytest.fixture(scope="module", name="protected")
+def _protected(tmp_path_factory):
+    certificate, key = make_certificate(tmp_path_factory.mktemp("tls"))
+    with Server(f"--tls_certificate={certificate}", f"--tls_key={key}") as server:
+        yield server, ssl.create_default_context(cafile=str(certificate))
 
 
 @pytest.mark.parametrize("head, status", [
@@ -42,14 +52,25 @@ def _server():
     (b"GET http://x/healthz HTTP/1.1\r\nHost: y\r\n", 200),
     (b"GET http://x/healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n", 400),
     (UPGRADE.replace(b" / ", b" http://x/vosk ") + b"dGhlIHNhbXBsZSBub25jZQ==\r\n", 101),
-], ids=range(21))
+] + [
+    (UPGRADE.replace(before, after) + b"dGhlIHNhbXBsZSBub25jZQ==\r\n", 101)
+    for before, after in [  # a list on several lines
+        (b"Connection: ", b"Connection: keep-alive\r\nConnection: "),
+        (b"Connection: Upgrade", b"Connection: Upgrade\r\nConnection: keep-alive"),
+        (b"Connection: ", b"Connection: a, b\r\nCONNECTION:\r\nconnection: c,"),
+        (b"Upgrade: ", b"Upgrade: h2c\r\nUpgrade: ")]
+] + [
+    (POST + b"Content-Encoding: identity\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n", 415),
+    (POST + b"Expect: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n", 100),
+    (b"POST /v1/recognize HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 0\r\n", 400),
+], ids=range(28))
 def test_strictness(server, head, status):
     with connect(server.port) as connection:
         connection.sendall(head + b"\r\n")
         answer, _ = read_answer(connection)
         assert answer.status == status
         if status >= 400:
-            assert answer.json()["error"]["code"] in ("bad_request", "not_found")
+            assert answer.json()["error"]["code"] in ("bad_request", "bad_message", "not_found")
 
 
 def form_of(audio):
@@ -107,6 +128,100 @@ def test_the_end_of_a_tls_connection_is_told(tmp_path):
             answer, rest = read_answer(connection)
             assert answer.status == 200
             assert rest + connection.recv(100) == b""  # close_notify: no exception
+
+
+def runnel(socket):
+    socket.send_json(type="start", version=1, sample_rate=16000)
+    socket.send_bytes(AUDIO)
+    socket.send_json(type="finish")
+
+
+def vosk(socket):
+    socket.send_json(config={"sample_rate": 16000})
+    socket.send_bytes(AUDIO)
+    socket.send_json(eof=1)
+
+
+def deepgram(socket):
+    socket.send_bytes(AUDIO)
+    socket.send_json(type="CloseStream")
+
+
+def deepgram_finalize(socket):
+    socket.send_bytes(AUDIO)
+    socket.send_json(type="Finalize")
+
+
+def deepgram_container(socket):
+    socket.send_bytes(FILES[NAME].read_bytes())
+    socket.send_json(type="CloseStream")
+
+
+def sherpa(socket):
+    socket.send_bytes(samples_of(NAME)[0].astype("<f4").tobytes())
+    socket.send_text("Done")
+
+
+def wenet(socket):
+    socket.send_json(signal="start")
+    socket.send_bytes(AUDIO)
+    socket.send_json(signal="end")
+
+
+def openai(socket):
+    socket.send_json(type="session.update", session={
+        "type": "transcription", "audio": {"input": {"format": {"type": "audio/pcm", "rate": 16000},
+                                                     "turn_detection": None}}})
+    socket.send_json(type="input_audio_buffer.append", audio=base64.b64encode(AUDIO).decode())
+    socket.send_json(type="input_audio_buffer.commit")
+
+
+NAME = "ked_year"  # at 16 kHz
+AUDIO = pcm16(samples_of(NAME)[0])
+
+
+@pytest.mark.parametrize("has_tls", [False, True])
+@pytest.mark.parametrize("target, talk", [
+    ("/v1/stream", runnel), ("/vosk", vosk), ("/", sherpa), ("/", wenet),
+    ("/v1/listen?encoding=linear16&sample_rate=16000", deepgram),
+    ("/v1/listen?encoding=linear16&sample_rate=16000", deepgram_finalize),
+    ("/v1/listen", deepgram_container), ("/v1/realtime?model=digits", openai)])
+def test_a_client_that_closes_its_side_gets_its_text(server, protected, target, talk, has_tls):
+    used, tls = protected if has_tls else (server, None)
+    with used.open(target, tls=tls) as socket:
+        talk(socket)
+        # TLS of Python has no half-close. This one does not tell the end by TLS.
+        sockets.socket.shutdown(socket.socket, sockets.SHUT_WR)
+        text = ""
+        try:
+            while True:
+                text += socket.receive()
+        except Closed as closed:
+            assert closed.code == 1000
+        assert TEXTS[NAME] in text
+
+
+def test_a_client_that_is_paused_may_close_its_side(server):
+    """The server reads its last message only when there is room for its audio."""
+    with server.open() as socket:
+        socket.send_json(type="start", version=1, sample_rate=16000)
+        for _ in range(30):
+            socket.send_bytes(AUDIO)
+        socket.send_json(type="finish")
+        sockets.socket.shutdown(socket.socket, sockets.SHUT_WR)
+        assert TEXTS[NAME] in socket.receive_until("final")["text"]
+        assert socket.close_code() == 1000
+
+
+def test_a_client_that_closes_without_an_end_is_lost(server):
+    with server.open() as socket:
+        socket.send_json(type="start", version=1, sample_rate=16000)
+        socket.send_bytes(AUDIO)
+        sockets.socket.shutdown(socket.socket, sockets.SHUT_WR)
+        with pytest.raises(Closed) as closed:
+            socket.receive_until("final")
+        assert closed.value.code == 1006
+    server.wait_for(lambda now: now["runnel_streams"] == 0)
 
 
 def test_few_descriptors():

@@ -146,6 +146,13 @@ void LiveSession::OnPing() {
   if (protocol_ != nullptr && protocol_->may_be_silent()) deadlines_.OnMessage(Clock::now());
 }
 
+bool LiveSession::EndInput() {
+  // A stream that can be resumed may go on.
+  if (is_open() && has_flushed_ && snapshots_ == nullptr)
+    Guard([this] { Handle(FinishRequest{}); });
+  return state_ == State::kFinishing || state_ == State::kEnded;
+}
+
 void LiveSession::Advance() {
   mailbox_->Open();
   if (state_ == State::kEnded) return;

@@ -68,6 +68,11 @@ class LiveSession {
   // The client sent a ping or answered one.
   void OnPing();
 
+  // The client sends nothing more, though it may still read. True when closing() is to come: the
+  // client has sent its last message, or ended an utterance and sent no audio since, or the session
+  // has ended. False when the connection is as good as lost.
+  bool EndInput();
+
   // Handles results of other threads, and deadlines that have passed.
   void Advance();
 
@@ -203,6 +208,7 @@ class LiveSession {
   std::optional<ProtocolError> unhandled_error_;
   SessionDeadlines deadlines_;
   Clock::time_point last_progress_;
+  bool has_flushed_ = false;  // no audio came since
   bool has_audio_ = false;    // came since the last wait of the client
   bool audio_waits_ = false;  // the client's, for room or because it came too fast
   AudioPacer pacer_;

@@ -106,6 +106,7 @@ void LiveSession::Handle(AudioRequest&& request) {
   const LiveStream& stream = *feed_->stream();
   const int sample_rate_hz = stream.options().sample_rate_hz;
   const Clock::time_point now = Clock::now();
+  has_flushed_ = false;
   latency_.OnAudio(now);
   OnProgress(now);
   has_audio_ = true;
@@ -138,6 +139,7 @@ void LiveSession::Handle(const FlushRequest& /*request*/) {
       services_.recognizer->model()->encoder_frame_ms();
   pacer_.OnAudio(static_cast<size_t>(chunk_ms * options.sample_rate_hz / 1000),
                  options.sample_rate_hz, Clock::now());
+  has_flushed_ = true;
   stream.FinalizeUtterance();
 }
 

@@ -4,6 +4,7 @@
 #include <openssl/sslerr.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/error.hpp>
@@ -16,6 +17,7 @@
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -64,16 +66,24 @@ bool IsPlainHttp(const SystemError& error) {
 
 std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
 
-// All lines of the header `name`, joined by commas: a proxy may add a line instead of extending
-// one.
-std::string Joined(const http::request<http::empty_body>& request, std::string_view name) {
-  std::string all;
-  const auto [begin, end] = request.equal_range(name);
-  for (auto line = begin; line != end; ++line) {
-    all += View(line->value());
-    all += ',';
+// The headers that are lists, of those that the server reads.
+constexpr std::array<const char*, 7> kListHeaders = {
+    "Access-Control-Request-Headers", "Connection", "Content-Encoding", "Expect",
+    "Sec-WebSocket-Protocol",         "Upgrade",    "X-Forwarded-For"};
+
+// Makes one line of the lines of each list (RFC 9110, section 5.3): a client or a proxy may add a
+// line instead of extending one, and Boost.Beast looks at the first line only.
+void JoinLists(http::request<http::empty_body>* request) {
+  for (const char* name : kListHeaders) {
+    const auto [begin, end] = request->equal_range(name);
+    if (begin == end || std::next(begin) == end) continue;
+    std::string all;
+    for (auto line = begin; line != end; ++line) {
+      all += all.empty() ? "" : ", ";
+      all += View(line->value());
+    }
+    request->set(name, all);
   }
-  return all;
 }
 
 bool IsAboveConnectionLimit(const ConnectionContext& context) {
@@ -194,6 +204,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void Serve() {
+    JoinLists(&header_->get());
     const std::string_view origin = View(request()[http::field::origin]);
     connection_->SetReader(context().shared->origins->IsListed(origin) ? std::string(origin) : "");
     AdmitAddress();
@@ -228,16 +239,16 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void AdmitAddress() {
     const AccessRules& access = *context().shared->access;
     if (!access.IsTrusted(peer_)) return;
-    context().address = access.ClientAddress(peer_, Joined(request(), "X-Forwarded-For"));
+    context().address = access.ClientAddress(peer_, View(request()["X-Forwarded-For"]));
     context().address_ticket.reset();
     if (IsAboveConnectionLimit(context())) return;
     context().address_ticket =
         services().admission->AdmitAddress(context().client().account, &context().refusal);
   }
 
-  // All lines of the header that lists what the client offers.
+  // What the client offers.
   std::vector<std::string> Subprotocols() const {
-    return SplitAtCommas(Joined(request(), "Sec-WebSocket-Protocol"));
+    return SplitAtCommas(View(request()["Sec-WebSocket-Protocol"]));
   }
 
   // A browser asks whether a page of a listed origin may make a request.
@@ -251,10 +262,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     HttpReply reply;
     reply.status = 204;
     reply.headers.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST");
-    const std::string asked = Joined(request(), "Access-Control-Request-Headers");
-    if (!asked.empty()) {
-      reply.headers.emplace_back("Access-Control-Allow-Headers", asked.substr(0, asked.size() - 1));
-    }
+    const std::string_view asked = View(request()["Access-Control-Request-Headers"]);
+    if (!asked.empty()) reply.headers.emplace_back("Access-Control-Allow-Headers", asked);
     // Chromium asks before a page of the Internet reaches a private address.
     if (View(request()["Access-Control-Request-Private-Network"]) == "true") {
       reply.headers.emplace_back("Access-Control-Allow-Private-Network", "true");

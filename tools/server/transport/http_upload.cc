@@ -2,9 +2,9 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
 #include <exception>
@@ -47,6 +47,12 @@ RecordingRequest ReadRequest(http::request<http::string_body>* upload, const Mod
   return ReadRecording(std::move(post), model.tokens(), model.name());
 }
 
+// HTTP/1.0 has no interim responses (RFC 9110, section 10.1.1).
+bool ExpectsContinue(const http::request<http::string_body>& upload) {
+  return upload.version() >= 11 &&
+         http::token_list{upload[http::field::expect]}.exists("100-continue");
+}
+
 // Held by its operations, and by the registry until it has replied. All members on the stream's
 // strand.
 class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
@@ -75,7 +81,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
         if (const auto self = weak.lock()) self->GiveUp();
       });
     });
-    if (!beast::iequals(body_->get()[http::field::expect], "100-continue")) return Receive();
+    if (!ExpectsContinue(body_->get())) return Receive();
     phase_ = Phase::kContinuing;
     connection_->SendContinue([self = shared_from_this()](const SystemError& error) {
       if (error) return self->End();

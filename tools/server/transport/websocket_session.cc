@@ -57,6 +57,7 @@ class WebSocketSession : public LiveTransport,
       if (kind != websocket::frame_type::close) live_.session().OnPing();
     });
     ws_.auto_fragment(false);
+    ws_.next_layer().OnEnd([this] { return OnClientEnd(); });
     ws_.read_message_max(0);  // OnRead checks the size and tells the client
     SetTimeouts(/*idle=*/true);
     ws_.async_accept(request, [self = shared_from_this()](SystemError error) {
@@ -105,8 +106,18 @@ class WebSocketSession : public LiveTransport,
                         });
   }
 
+  // The client has closed its sending side. Beast would fail the WebSocket, so one that waits for
+  // text is spared the end of the read until everything was sent.
+  bool OnClientEnd() {
+    has_client_ended_ = !live_.is_open() || live_.session().EndInput();
+    if (!has_client_ended_ || !live_.is_open()) return false;
+    SetTimeouts(/*idle=*/false);
+    return true;
+  }
+
   void OnRead(const SystemError& error, size_t count) {
     is_reading_ = false;
+    if (has_client_ended_) return;  // Disconnect comes when the close frame was sent
     // The client does not even reply to pings. LiveSession has the timeout for clients that do.
     if (error == beast::error::timeout && live_.is_open()) {
       services().metrics->CountRejection(Rejection::kIdle);
@@ -146,17 +157,17 @@ class WebSocketSession : public LiveTransport,
     });
   }
 
-  bool IsWatching() const override { return is_reading_; }
+  bool IsWatching() const override { return is_reading_ && !has_client_ended_; }
 
   void WaitUntil(Clock::time_point deadline) override {
-    if (is_reading_ != has_idle_timeout_) SetTimeouts(is_reading_);
-    if (!is_reading_) deadline = std::min(deadline, Clock::now() + kClientWatchStep);
+    if (IsWatching() != has_idle_timeout_) SetTimeouts(IsWatching());
+    if (!IsWatching()) deadline = std::min(deadline, Clock::now() + kClientWatchStep);
     timer_.WakeBy(deadline);
   }
 
   void OnTimer() {
     // No read tells it while none is under way.
-    if (!is_reading_ && live_.is_open() && ws_.next_layer().IsPeerGone()) return Disconnect();
+    if (!IsWatching() && live_.is_open() && ws_.next_layer().IsLost()) return Disconnect();
     live_.OnTimer();
   }
 
@@ -167,6 +178,7 @@ class WebSocketSession : public LiveTransport,
                     [self = shared_from_this()](SystemError /*error*/) {
                       self->live_.Guard([&] { self->Disconnect(); });
                     });
+    ws_.next_layer().EndRead();
   }
 
   void Disconnect() override {
@@ -180,7 +192,8 @@ class WebSocketSession : public LiveTransport,
   ConnectionContext context_;
   LiveConnection live_;
   MessageBuffer buffer_;
-  bool is_reading_ = false;  // a read is under way
+  bool is_reading_ = false;        // a read is under way
+  bool has_client_ended_ = false;  // the client sends nothing more, and waits for text
   bool is_pinging_ = false;
   bool has_idle_timeout_ = true;
 };
