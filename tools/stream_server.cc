@@ -1,6 +1,7 @@
 // stream_server: live streams over WebSocket, recordings over HTTP, one port.
 #include <glog/logging.h>
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -38,7 +39,8 @@ With --admin_port, a further port serves /healthz, /readyz and /metrics, whateve
 
 The server prints its addresses, one per line, when it listens. Logs go to standard error. On SIGTERM
 or SIGINT it refuses new streams, waits until the others end, and exits with code 0. A second signal
-ends it at once, with code 1. docs/deploy.md shows several servers behind a proxy.
+ends it at once, with code 1. On SIGHUP it reads the files of --tls_certificate, --tls_key,
+--bearer_token_file, --hotwords, --word_list and --language_model again. docs/deploy.md shows several servers behind a proxy.
 
 Examples:
   stream_server --model=models/digits/digits.pt
@@ -65,11 +67,14 @@ void StartLog(Console* console) {
 
 int Run(Console* console) {
   StartLog(console);
+  std::signal(SIGHUP, SIG_IGN);  // until the server takes it
   RequireFlag("model", kModelFile);
   server::ServerOptions options = server::OptionsFromFlags();
   options.default_options = stream_flags.Read();
   const std::shared_ptr<const Model> model = LoadModel();
-  stream_flags.ReadFiles(model->tokens(), &options.default_options.values);
+  options.read_files = [&model](OptionValues* values) {
+    stream_flags.ReadFiles(model->tokens(), values);
+  };
   console->Info("model " + model->name() + ", " + std::to_string(options.recognizer.num_threads) +
                 " worker threads; " + model->ComputeDescription());
   const auto print_addresses = [](const server::ServerAddresses& addresses) {

@@ -1,5 +1,7 @@
 #include "tools/cli/token_file.h"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -10,11 +12,12 @@ namespace runnel {
 std::string ReadToken(const std::string& path) {
   constexpr char kBlanks[] = " \t\r\n";
   std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
+  if (!file) throw std::runtime_error(path + ": cannot open: " + std::strerror(errno));
   std::string line;
   std::getline(file, line);
   const size_t begin = line.find_first_not_of(kBlanks);
   if (begin == std::string::npos) {
-    throw std::runtime_error(path + ": expected a token in the first line of a readable file");
+    throw std::runtime_error(path + ": expected a token in its first line");
   }
   return line.substr(begin, line.find_last_not_of(kBlanks) - begin + 1);
 }

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "runtime/model/model_parts.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/seconds.h"
+#include "tools/cli/token_file.h"
 #include "tools/server/control/admin_port.h"
 #include "tools/server/control/control_thread.h"
 #include "tools/server/control/memory_return.h"
@@ -84,6 +86,16 @@ Limits WithinDescriptors(Limits limits, int64_t of_connection) {
   return limits;
 }
 
+// "" without one.
+std::string TokenOf(const ServerOptions& options) {
+  const std::string& file = options.bearer_token_file;
+  if (file.empty()) return "";
+  if (OthersMayRead(file)) {
+    LOG(WARNING) << file << ": every user of this machine may read the token; expected mode 600";
+  }
+  return ReadToken(file);
+}
+
 int NumMediaThreads(const Limits& limits) {
   const int64_t most_tasks =
       std::min(limits.max_uploads, kMostMediaThreads) + limits.max_media_streams;
@@ -112,7 +124,7 @@ class Server {
  public:
   Server(const std::shared_ptr<const Model>& model, const ServerOptions& options)
       : options_(options),
-        access_(options.token, options.trusted_proxies, AllTokenPlaces()),
+        access_(TokenOf(options), options.trusted_proxies, AllTokenPlaces()),
         origins_(options.allowed_origins,
                  IsLoopback(options.listen) && options.trusted_proxies.empty()),
         admission_(options.limits),
@@ -121,7 +133,7 @@ class Server {
         control_({&io_}),
         tls_(options.tls_certificate.empty()
                  ? nullptr
-                 : MakeTlsContext(options.tls_certificate, options.tls_key)),
+                 : std::make_unique<ServerTls>(options.tls_certificate, options.tls_key)),
         store_(
             options.snapshot_store.empty()
                 ? nullptr
@@ -139,7 +151,6 @@ class Server {
         delay_timer_(io_),
         memory_timer_(io_) {
     services_.limits = options.limits;
-    services_.default_options = options.default_options;
     services_.started_at = std::chrono::system_clock::now();
     services_.recognizer = &recognizer_;
     services_.admission = &admission_;
@@ -153,7 +164,8 @@ class Server {
     shared_.access = &access_;
     shared_.origins = &origins_;
     shared_.registry = &registry_;
-    ChooseDefaults();
+    services_.default_options.Set(ReadDefaults());
+    if (tls_ != nullptr) metrics_.SetCertificateExpiry(tls_->expiry());
   }
 
   // Tasks use the recognizer, and the workers of the recognizer add tasks: the tasks end first.
@@ -165,7 +177,8 @@ class Server {
   }
 
   ServerEnd Run(const std::function<void(const ServerAddresses& addresses)>& on_listening) {
-    Listener listener(&io_, options_.listen, options_.port, tls_.get(), &shared_, &ServeConnection);
+    Listener listener(&io_, options_.listen, options_.port,
+                      tls_ == nullptr ? nullptr : &tls_->http(), &shared_, &ServeConnection);
     listener.Start();
     ServerAddresses addresses;
     addresses.url = (tls_ == nullptr ? "http://" : "https://") + AddressOf(listener.port());
@@ -179,7 +192,7 @@ class Server {
     // Last: its calls begin at once, and end only while the event loop runs.
     if (options_.grpc_port.has_value()) {
       grpc_ = GrpcServer::Start(
-          {options_.listen, *options_.grpc_port, options_.tls_certificate, options_.tls_key}, &io_,
+          {options_.listen, *options_.grpc_port, tls_ == nullptr ? nullptr : &tls_->grpc()}, &io_,
           &shared_);
       addresses.grpc = AddressOf(grpc_->port());
     }
@@ -192,7 +205,9 @@ class Server {
       admin->Start();
       addresses.admin = "http://" + AddressOf(admin->port());
     }
-    control_.OnSignals([this] { OnSignal(); });
+    // A file may take long to read; the control thread answers health probes meanwhile.
+    control_.OnSignals([this] { OnSignal(); },
+                       [this] { file_threads_.Run([this] { Reload(); }, kOwnTasks); });
     on_listening(addresses);
     LogDefaults();
     control_.Start();
@@ -232,27 +247,30 @@ class Server {
     };
   }
 
-  StreamOptions Defaults() {
-    const auto stream = recognizer_.Open(
-        CompleteOptions(StartRequest{}, services_.default_options, services_.limits));
+  // Of a stream whose client names no option.
+  StreamOptions Resolved(const ChosenOptions& options) {
+    const auto stream =
+        recognizer_.Open(CompleteOptions(StartRequest{}, options, services_.limits));
     stream->Cancel();
     return stream->options();
   }
 
   // Throws std::invalid_argument when no stream could have the default options. A left context that
   // the model recommends is limited as if a client had asked for it; one from a flag is not.
-  void ChooseDefaults() {
+  ChosenOptions ReadDefaults() {
+    ChosenOptions options = options_.default_options;
+    if (options_.read_files) options_.read_files(&options.values);
     const ModelConfig& model = recognizer_.model()->parts().config;
-    StreamOptions defaults = Defaults();
+    StreamOptions defaults = Resolved(options);
     const bool is_whole = defaults.chunk_size == StreamOptions::kWholeUtterance;
     const bool is_unlimited = defaults.left_context == StreamOptions::kUnlimited;
-    StreamOptions& chosen = services_.default_options.values.stream;
+    StreamOptions& chosen = options.values.stream;
     int64_t& left_context = chosen.left_context;
     if (left_context == StreamOptions::kModelDefault && !is_whole &&
         (is_unlimited || defaults.left_context > services_.limits.max_left_context)) {
       const int64_t most = services_.limits.max_left_context;
       left_context = most - most % model.encoder.ChunkMultiple();
-      defaults = Defaults();
+      defaults = Resolved(options);
     }
     if (!is_whole) {
       if (defaults.right_context != StreamOptions::kNoRightContext)
@@ -270,23 +288,43 @@ class Server {
     }
     chosen.chunk_size = defaults.chunk_size;
     chosen.sample_rate_hz = defaults.sample_rate_hz;
-    defaults_ = Defaults();  // throws for a window that is too large beside its chunk
+    Resolved(options);  // throws for a window that is too large beside its chunk
+    return options;
   }
 
-  void LogDefaults() const {
-    if (defaults_.chunk_size == StreamOptions::kWholeUtterance) {
+  // On SIGHUP. Reads all files before it uses one.
+  void Reload() {
+    const std::lock_guard<std::mutex> one_at_a_time(reload_mutex_);
+    try {
+      const std::string token = TokenOf(options_);
+      ChosenOptions defaults = ReadDefaults();
+      if (tls_ != nullptr) tls_->Reload();
+      access_.SetToken(token);
+      services_.default_options.Set(std::move(defaults));
+    } catch (const std::exception& error) {
+      LOG(ERROR) << "SIGHUP: everything stays as it is: " << FirstLine(error.what());
+      return metrics_.CountReload(false);
+    }
+    if (tls_ != nullptr) metrics_.SetCertificateExpiry(tls_->expiry());
+    metrics_.CountReload(true);
+    LOG(INFO) << "SIGHUP: read certificate, token and lists again";
+  }
+
+  void LogDefaults() {
+    const StreamOptions defaults = Resolved(*services_.default_options.Get());
+    if (defaults.chunk_size == StreamOptions::kWholeUtterance) {
       LOG(INFO) << "this model decodes whole utterances, of " << services_.limits.max_buffered_s
                 << " s at most (--max_buffered_s)";
       return;
     }
-    LOG(INFO) << "chunks of " << defaults_.chunk_size << " encoder frames, left context "
-              << (defaults_.left_context == StreamOptions::kUnlimited
+    LOG(INFO) << "chunks of " << defaults.chunk_size << " encoder frames, left context "
+              << (defaults.left_context == StreamOptions::kUnlimited
                       ? "unlimited"
-                      : std::to_string(defaults_.left_context))
-              << (defaults_.right_context == StreamOptions::kNoRightContext
+                      : std::to_string(defaults.left_context))
+              << (defaults.right_context == StreamOptions::kNoRightContext
                       ? ""
-                      : ", right context " + std::to_string(defaults_.right_context))
-              << (defaults_.cached_windows ? ", cached windows" : "")
+                      : ", right context " + std::to_string(defaults.right_context))
+              << (defaults.cached_windows ? ", cached windows" : "")
               << ", unless a client asks for others";
   }
 
@@ -389,18 +427,18 @@ class Server {
   }
 
   const ServerOptions& options_;
-  const AccessRules access_;
+  AccessRules access_;
   const OriginRules origins_;
   Metrics metrics_;
   Admission admission_;
   InputBudget input_budget_;
   SessionRegistry registry_;
   Services services_;
-  StreamOptions defaults_;  // of a stream whose client names no option
   ConnectionServices shared_;
+  std::mutex reload_mutex_;
   net::io_context io_;
   ControlThread control_;
-  std::unique_ptr<net::ssl::context> tls_;
+  std::unique_ptr<ServerTls> tls_;  // null without TLS
   std::unique_ptr<SnapshotStore> store_;
   TaskThreads store_threads_;
   TaskThreads file_threads_;

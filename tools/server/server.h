@@ -28,12 +28,15 @@ struct ServerOptions {
   int io_threads = 2;
   std::string tls_certificate;    // PEM file; given together with tls_key, or not at all
   std::string tls_key;            // PEM file
-  std::string token;              // bearer token; empty: no client needs one
+  std::string bearer_token_file;  // its first line is the token; empty: no client needs one
   std::string allowed_origins;    // of web pages, separated by commas; "*": all
   std::string trusted_proxies;    // IP addresses, separated by commas
   std::string snapshot_store;     // for MakeSnapshotStore; empty: no snapshots
-  ChosenOptions default_options;  // where a client leaves an option to the server
-  RecognizerOptions recognizer;   // its max_buffered_s is replaced by that of `limits`
+  // Where a client leaves an option to the server, without the contents of files. `read_files` adds
+  // those, and throws for a file that cannot be used. It is called now and for each SIGHUP.
+  ChosenOptions default_options;
+  std::function<void(OptionValues* values)> read_files;
+  RecognizerOptions recognizer;  // its max_buffered_s is replaced by that of `limits`
   Limits limits;
 };
 
@@ -50,10 +53,12 @@ struct ServerAddresses {
   std::string admin;    // "http://127.0.0.1:9090"; "" without admin_port
 };
 
-// Serves until SIGTERM or SIGINT. Streams then go on for limits.drain_timeout_s at most; a second
-// signal ends the server at once. When a thread does not end, the process is ended some seconds
-// later. `on_listening` is called once. systemd is told when the server is ready, and every second
-// while its network threads work (sd_notify). Throws std::invalid_argument on bad options,
+// Serves until SIGTERM or SIGINT. SIGHUP has it read the files of certificate, token and
+// default_options again, for connections and streams that begin then; when one cannot be used, all
+// of them stay as they are. After SIGTERM, streams go on for limits.drain_timeout_s at most; a
+// second signal ends the server at once. When a thread does not end, the process is ended some
+// seconds later. `on_listening` is called once. systemd is told when the server is ready, and every
+// second while its network threads work (sd_notify). Throws std::invalid_argument on bad options,
 // std::runtime_error when the server cannot listen.
 ServerEnd RunServer(const std::shared_ptr<const Model>& model, const ServerOptions& options,
                     const std::function<void(const ServerAddresses& addresses)>& on_listening);

@@ -16,7 +16,6 @@
 
 #include "runtime/recognizer.h"
 #include "tools/cli/command_line.h"
-#include "tools/cli/token_file.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/limits.h"
 #include "tools/server/store/make_snapshot_store.h"
@@ -167,13 +166,7 @@ ServerOptions OptionsFromFlags() {
   options.io_threads = FLAGS_io_threads;
   options.tls_certificate = FLAGS_tls_certificate;
   options.tls_key = FLAGS_tls_key;
-  if (!FLAGS_bearer_token_file.empty()) {
-    options.token = ReadToken(FLAGS_bearer_token_file);
-    if (OthersMayRead(FLAGS_bearer_token_file)) {
-      LOG(WARNING) << FLAGS_bearer_token_file
-                   << ": every user of this machine may read the token; expected mode 600";
-    }
-  }
+  options.bearer_token_file = FLAGS_bearer_token_file;
   options.allowed_origins = FLAGS_allow_origin;
   options.trusted_proxies = FLAGS_trusted_proxy;
   options.snapshot_store = FLAGS_snapshot_store.empty()           ? DefaultSnapshotFolder()

@@ -1,5 +1,6 @@
 """Running stream_server: resuming streams, draining, TLS, bearer tokens."""
 
+import functools
 import json
 import os
 import re
@@ -307,6 +308,106 @@ def test_bearer_token(tmp_path):
         assert request(server.port, "/v1/recognize", "POST", b"").status == 401
         assert server.get("/healthz").status == server.get("/").status == 200
         server.expect_rejections("unauthorized", 5)
+
+
+def reload(server, result="read"):
+    """Has the server read its files again; they are in use when this returns."""
+    series = f'runnel_reloads_total{{result="{result}"}}'
+    before = server.metrics()[series]
+    server.signal(signal.SIGHUP)
+    server.wait_for(lambda now: now[series] == before + 1)
+
+
+def unverified():
+    """TLS with any certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def test_a_renewed_certificate_is_used_for_new_connections(tmp_path):
+    renewed, grown = tmp_path / "renewed", tmp_path / "used"
+    for folder in renewed, grown:
+        folder.mkdir()
+        make_certificate(folder)
+    chain, key = grown / "certificate.pem", grown / "key.pem"
+    trusting = ssl.create_default_context(cafile=str(chain))
+    trusting_new = ssl.create_default_context(cafile=str(renewed / "certificate.pem"))
+    with Server(f"--tls_certificate={chain}", f"--tls_key={key}", "--grpc_port=0") as server:
+        server.metrics = functools.partial(server.metrics, tls=unverified())
+        expiry = server.metrics()["runnel_certificate_expiry_seconds"]
+        assert expiry > 0
+        samples, rate = samples_of(LONGEST)
+        with server.open(tls=trusting) as running:
+            start(running, rate)
+            running.send_bytes(pcm16(samples[:len(samples) // 2]))
+            key.write_bytes((renewed / "key.pem").read_bytes())
+            reload(server, "kept")  # the key of another certificate
+            server.wait_for(lambda _: any(
+                f"SIGHUP: everything stays as it is: {key}: no private key in PEM" in line
+                for line in server.log))
+            connect(server.port, trusting).close()
+            chain.write_bytes((renewed / "certificate.pem").read_bytes())
+            reload(server)
+            for port in server.port, server.grpc_port:
+                context = ssl.create_default_context(cafile=str(renewed / "certificate.pem"))
+                context.set_alpn_protocols(["h2"] if port == server.grpc_port else ["http/1.1"])
+                connect(port, context).close()
+                with pytest.raises(ssl.SSLCertVerificationError):
+                    connect(port, trusting)
+            running.send_bytes(pcm16(samples[len(samples) // 2:]))
+            running.send_json(type="finish")
+            assert running.receive_until("final")["text"] == TEXTS[LONGEST]
+            assert running.close_code() == 1000
+        with server.open(tls=trusting_new) as socket:
+            assert speak(socket, LONGEST) == TEXTS[LONGEST]
+
+
+def test_a_token_and_lists_are_read_again(tmp_path):
+    token, hotwords = tmp_path / "token", tmp_path / "hotwords"
+    token.write_text("first")
+    hotwords.write_text("two\n")
+    flags = f"--bearer_token_file={token}", f"--hotwords={hotwords}", "--search=beam"
+    with Server(*flags) as server:
+        def is_accepted(secret):
+            answer = request(server.port, f"/v1/recognize?token={secret}", "POST",
+                             FILES[LONGEST].read_bytes())
+            assert answer.status in (200, 401)
+            return answer.status == 200
+
+        with server.open("/v1/stream?token=first") as running:
+            samples, rate = samples_of(LONGEST)
+            start(running, rate)
+            for lists, secret, result in [("no, such, \0 word\n", "second", "kept"),
+                                          ("three\n", "", "kept"), ("three\n", "second", "read")]:
+                hotwords.write_text(lists)
+                token.write_text(secret)
+                reload(server, result)
+                assert is_accepted("first") == (result == "kept")
+                assert is_accepted("second") == (result == "read")
+            os.remove(token)
+            reload(server, "kept")
+            server.wait_for(lambda _: any(
+                f"{token}: cannot open: No such file or directory" in line for line in server.log))
+            assert is_accepted("second")
+            running.send_bytes(pcm16(samples))
+            running.send_json(type="finish")
+            assert running.receive_until("final")["text"] == TEXTS[LONGEST]
+
+
+def test_hotwords_of_new_streams_are_the_renewed_ones(tmp_path):
+    hotwords = tmp_path / "hotwords"
+    hotwords.write_text("two :0.1\n")
+
+    def text(server):
+        answer = request(server.port, "/v1/recognize", "POST", FILES["ked_year"].read_bytes())
+        return answer.json()["text"]
+
+    with Server(f"--hotwords={hotwords}", "--search=beam") as server:
+        assert text(server) == TEXTS["ked_year"]
+        hotwords.write_text("nine :30\n")  # so much that it is found everywhere
+        reload(server)
+        assert "nine" in text(server)
 
 
 def test_log_is_one_line_per_event(tmp_path):

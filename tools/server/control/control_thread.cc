@@ -32,13 +32,13 @@ ControlThread::~ControlThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void ControlThread::OnSignals(std::function<void()> on_signal) {
-  signals_.async_wait(
-      [this, on_signal = std::move(on_signal)](boost::system::error_code stopped, int /*signal*/) {
-        if (stopped) return;
-        OnSignals(on_signal);
-        on_signal();
-      });
+void ControlThread::OnSignals(std::function<void()> on_end, std::function<void()> on_reload) {
+  signals_.async_wait([this, on_end = std::move(on_end), on_reload = std::move(on_reload)](
+                          boost::system::error_code stopped, int signal) {
+    if (stopped) return;
+    OnSignals(on_end, on_reload);
+    signal == SIGHUP ? on_reload() : on_end();
+  });
 }
 
 void ControlThread::Do(const std::function<void()>& work) {

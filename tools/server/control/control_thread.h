@@ -31,8 +31,8 @@ class ControlThread {
   // The event loop of the thread.
   boost::asio::io_context& io() { return io_; }
 
-  // `on_signal` is called for each SIGTERM and SIGINT.
-  void OnSignals(std::function<void()> on_signal);
+  // `on_end` is called for each SIGTERM and SIGINT, `on_reload` for each SIGHUP.
+  void OnSignals(std::function<void()> on_end, std::function<void()> on_reload);
 
   // Starts the thread. The server is ready: systemd is told.
   void Start();
@@ -59,7 +59,7 @@ class ControlThread {
   boost::asio::io_context io_{1};
   LoopWatch watch_;
   ServiceManager manager_;
-  boost::asio::signal_set signals_{io_, SIGTERM, SIGINT};
+  boost::asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   boost::asio::steady_timer end_timer_{io_};
   std::thread thread_;
 };

@@ -10,10 +10,8 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
-#include <openssl/ssl.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <charconv>
 #include <cstddef>
@@ -35,7 +33,6 @@
 #include "tools/server/resources/admission.h"
 #include "tools/server/riva/riva_models.h"
 #include "tools/server/transport/listener.h"
-#include "tools/server/transport/tls.h"
 
 namespace runnel::server {
 namespace {
@@ -179,25 +176,6 @@ class RivaService
   const RivaModel* const model_;
 };
 
-// gRPC's clients use TLS only for a server that chooses HTTP/2 in its handshake (ALPN, RFC 7301).
-// The choice must outlive the call.
-int ChooseHttp2(SSL* /*tls*/, const unsigned char** chosen, unsigned char* chosen_size,
-                const unsigned char* offered, unsigned offered_size, void* /*unused*/) {
-  static constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};
-  unsigned char* found = nullptr;
-  const int result = SSL_select_next_proto(&found, chosen_size, kHttp2.data(), kHttp2.size(),
-                                           offered, offered_size);
-  *chosen = found;
-  return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
-std::unique_ptr<boost::asio::ssl::context> TlsOf(const GrpcOptions& options) {
-  if (options.tls_certificate.empty()) return nullptr;
-  auto context = MakeTlsContext(options.tls_certificate, options.tls_key);
-  SSL_CTX_set_alpn_select_cb(context->native_handle(), &ChooseHttp2, nullptr);
-  return context;
-}
-
 // The places of gRPC's calls, those that are being refused included.
 std::shared_ptr<GrpcGate> MakeGate(const Limits& limits) {
   const int64_t audio_calls = limits.max_streams + limits.max_uploads;
@@ -215,8 +193,7 @@ class Server : public GrpcServer {
         service_(shared, &model_),
         gate_(MakeGate(shared->services->limits)),
         audio_calls_(shared, &model_, io, &gate_->peers),
-        tls_(TlsOf(options)),
-        listener_(io, options.listen, options.port, tls_.get(), shared,
+        listener_(io, options.listen, options.port, options.tls, shared,
                   [gate = gate_](AnyStream stream, ConnectionContext context) {
                     ServeGrpc(std::move(stream), std::move(context), gate);
                   }) {
@@ -308,7 +285,6 @@ class Server : public GrpcServer {
   RivaService service_;
   const std::shared_ptr<GrpcGate> gate_;
   AudioCalls audio_calls_;
-  const std::unique_ptr<boost::asio::ssl::context> tls_;
   Listener listener_;
   std::unique_ptr<grpc::Server> server_;
   std::promise<std::function<void()>> stopped_;  // by Stop: what to call in the end

@@ -3,22 +3,22 @@
 #define RUNNEL_TOOLS_SERVER_GRPC_GRPC_SERVER_H_
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "tools/server/resources/replaceable.h"
 #include "tools/server/session/connection_context.h"
 
 namespace runnel::server {
 
 struct GrpcOptions {
-  std::string listen;  // an address of this machine
-  uint16_t port = 0;   // 0: a free one
-  // Paths of PEM files; both empty: without TLS.
-  std::string tls_certificate;
-  std::string tls_key;
+  std::string listen;                                           // an address of this machine
+  uint16_t port = 0;                                            // 0: a free one
+  const Replaceable<boost::asio::ssl::context>* tls = nullptr;  // outlives the server; null: no TLS
 };
 
 // Serves Recognize, StreamingRecognize and GetRivaSpeechRecognitionConfig, health checks and

@@ -85,11 +85,12 @@ AccessRules::AccessRules(std::string token, const std::string& trusted_proxies, 
 
 bool AccessRules::IsAllowed(std::string_view authorization, std::string_view target,
                             const std::vector<std::string>& subprotocols) const {
-  if (token_.empty()) return true;
+  const auto expected = token_.Get();
+  if (expected->empty()) return true;
   std::string token = AfterScheme(authorization);
   if (token.empty()) token = TokenAmong(subprotocols);
   if (token.empty()) token = QueryValue(target, "token");
-  return IsSame(token_, token);
+  return IsSame(*expected, token);
 }
 
 std::string AccessRules::AfterScheme(std::string_view authorization) const {

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "tools/server/protocol/http_dialect.h"
+#include "tools/server/resources/replaceable.h"
 
 namespace runnel::server {
 
-// Immutable: every method may be called from any thread.
+// Thread-safe.
 class AccessRules {
  public:
   // `token`: the bearer token that clients must send; empty: none. `trusted_proxies`: IP addresses
@@ -22,7 +23,9 @@ class AccessRules {
   AccessRules(std::string token, const std::string& trusted_proxies, TokenPlaces places = {});
 
   // Whether clients need a token.
-  bool has_token() const { return !token_.empty(); }
+  bool has_token() const { return !token_.Get()->empty(); }
+  // Another one from now on.
+  void SetToken(std::string token) { token_.Set(std::move(token)); }
 
   // `authorization`: value of the header; `target`: of the request, perhaps with ?token=;
   // `subprotocols`: that a WebSocket client offers. Browsers cannot send the header, and some
@@ -43,7 +46,7 @@ class AccessRules {
   std::string AfterScheme(std::string_view authorization) const;
   std::string TokenAmong(const std::vector<std::string>& subprotocols) const;
 
-  const std::string token_;
+  Replaceable<std::string> token_;
   const TokenPlaces places_;
   std::set<std::string> trusted_proxies_;  // as NormalAddress
 };

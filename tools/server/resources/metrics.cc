@@ -56,6 +56,10 @@ constexpr std::array<const char*, 6> kSnapshotResults = {"stored",  "skipped", "
                                                          "resumed", "dropped", "late"};
 static_assert(static_cast<size_t>(SnapshotResult::kLate) + 1 == kSnapshotResults.size());
 
+// Label `result` of runnel_reloads_total.
+constexpr char kRead[] = "read";
+constexpr char kKept[] = "kept";  // a file cannot be used; all is as before
+
 constexpr std::array<UtteranceEnd, 4> kUtteranceEnds = {
     UtteranceEnd::kEndpoint, UtteranceEnd::kEndToken, UtteranceEnd::kFinalize,
     UtteranceEnd::kFinish};
@@ -124,6 +128,14 @@ struct Metrics::Families {
       "dropped "
       "from a full store for clients that have less in it, and late because the one before is not "
       "stored yet");
+  Family<Counter>& reloads = AddCounters(
+      &registry, "runnel_reloads_total",
+      "Times that SIGHUP asked for the files of certificate, token and lists, by outcome");
+  Family<Gauge>& certificate_expiry =
+      prometheus::BuildGauge()
+          .Name("runnel_certificate_expiry_seconds")
+          .Help("When the certificate of new connections expires, in seconds since 1970")
+          .Register(registry);
   Counter& audio = AddCounter(&registry, "runnel_audio_seconds_total", "Audio decoded");
   Counter& compute =
       AddCounter(&registry, "runnel_compute_seconds_total", "Time that workers spent decoding");
@@ -178,6 +190,7 @@ Metrics::Metrics() : families_(std::make_unique<Families>()) {
   for (int code = 0; code <= static_cast<int>(ErrorCode::kInternal); ++code) {
     families_->errors.Add({{"code", CodeName(static_cast<ErrorCode>(code))}});
   }
+  for (const char* result : {kRead, kKept}) families_->reloads.Add({{"result", result}});
   for (const char* result : kSnapshotResults) families_->snapshots.Add({{"result", result}});
   for (const UtteranceEnd end : kUtteranceEnds) families_->utterances.Add({{"end", NameOf(end)}});
 }
@@ -202,6 +215,14 @@ void Metrics::CountPause(Pause reason) {
 
 void Metrics::CountSnapshot(SnapshotResult result) {
   families_->snapshots.Add({{"result", kSnapshotResults[static_cast<size_t>(result)]}}).Increment();
+}
+
+void Metrics::CountReload(bool was_read) {
+  families_->reloads.Add({{"result", was_read ? kRead : kKept}}).Increment();
+}
+
+void Metrics::SetCertificateExpiry(int64_t seconds) {
+  families_->certificate_expiry.Add({}).Set(static_cast<double>(seconds));
 }
 
 void Metrics::CountUtterances(const std::vector<Utterance>& utterances) {

@@ -81,6 +81,11 @@ class Metrics {
   void CountSnapshot(SnapshotResult result);
   void CountUtterances(const std::vector<Utterance>& utterances);
 
+  // The files of certificate, token and lists were read again, or could not be.
+  void CountReload(bool was_read);
+  // In seconds since 1970.
+  void SetCertificateExpiry(int64_t seconds);
+
   // For RecognizerOptions::on_batch.
   void ObserveBatch(const BatchReport& report);
 

@@ -11,6 +11,7 @@
 #include "tools/server/resources/input_budget.h"
 #include "tools/server/resources/limits.h"
 #include "tools/server/resources/metrics.h"
+#include "tools/server/resources/replaceable.h"
 #include "tools/server/resources/task_threads.h"
 #include "tools/server/store/snapshot_store.h"
 
@@ -26,7 +27,7 @@ struct Client {
 struct Services {
   Limits limits;
   // Where a client leaves an option to the server; the rate is the model's.
-  ChosenOptions default_options;
+  Replaceable<ChosenOptions> default_options;
   // How long a client waits for the snapshot store: for its snapshot when it resumes a stream, and
   // for a last snapshot when the server shuts down.
   double resume_patience_s = 5;

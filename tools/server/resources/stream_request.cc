@@ -190,7 +190,7 @@ StreamOptions CompleteOptions(const StartRequest& request, const ChosenOptions& 
 std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::string& account,
                                        const StartRequest& request, UpdateCallback on_update) {
   return services.recognizer->Open(
-      CompleteOptions(request, services.default_options, services.limits,
+      CompleteOptions(request, *services.default_options.Get(), services.limits,
                       services.recognizer->model()->languages()),
       std::move(on_update), account);
 }

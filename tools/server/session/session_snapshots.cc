@@ -254,7 +254,7 @@ SessionMailbox::Resumed Restore(const Services& services, const std::string& acc
     snapshots->SetResumed(request.token, std::move(history));
     RestoreOptions options;
     options.nbest = request.nbest;
-    options.shared = services.default_options.values.stream.search;
+    options.shared = services.default_options.Get()->values.stream.search;
     resumed.stream = services.recognizer->Restore(
         session.stream, MakeUpdateCallback(services.metrics, snapshots, mailbox), options, account);
     // As the stream shows its own, whatever the options of this server.

@@ -23,7 +23,8 @@ std::string AddressOf(const tcp::socket& socket) {
 }  // namespace
 
 Listener::Listener(boost::asio::io_context* io, const std::string& address, uint16_t port,
-                   boost::asio::ssl::context* tls, const ConnectionServices* services, Serve serve)
+                   const Replaceable<boost::asio::ssl::context>* tls,
+                   const ConnectionServices* services, Serve serve)
     : acceptor_(io, address, port, [this](tcp::socket socket) { OnAccept(std::move(socket)); }),
       tls_(tls),
       services_(services),
@@ -54,7 +55,8 @@ void Listener::OnAccept(tcp::socket socket) {
   context.shared = services_;
   context.id = prefix_ + "-" + std::to_string(++num_accepted_);
   const auto executor = socket.get_executor();
-  boost::asio::dispatch(executor, [this, stream = AnyStream(std::move(socket), tls_),
+  const auto tls = tls_ == nullptr ? nullptr : tls_->Get();
+  boost::asio::dispatch(executor, [this, stream = AnyStream(std::move(socket), tls.get()),
                                    context = std::move(context)]() mutable {
     serve_(std::move(stream), std::move(context));
   });

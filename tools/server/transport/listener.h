@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tools/network/any_stream.h"
+#include "tools/server/resources/replaceable.h"
 #include "tools/server/session/connection_context.h"
 #include "tools/server/transport/acceptor.h"
 
@@ -23,9 +24,11 @@ class Listener {
   // with a `refusal` exceeds a limit.
   using Serve = std::function<void(AnyStream stream, ConnectionContext context)>;
 
-  // Opens the port, as Acceptor does. `tls` is null for plain TCP.
+  // Opens the port, as Acceptor does. `tls` is null for plain TCP; a connection has the context of
+  // its acceptance.
   Listener(boost::asio::io_context* io, const std::string& address, uint16_t port,
-           boost::asio::ssl::context* tls, const ConnectionServices* services, Serve serve);
+           const Replaceable<boost::asio::ssl::context>* tls, const ConnectionServices* services,
+           Serve serve);
 
   // Begins to accept connections.
   void Start() { acceptor_.Start(); }
@@ -36,7 +39,7 @@ class Listener {
   void OnAccept(boost::asio::ip::tcp::socket socket);
 
   Acceptor acceptor_;
-  boost::asio::ssl::context* const tls_;
+  const Replaceable<boost::asio::ssl::context>* const tls_;
   const ConnectionServices* const services_;
   const Serve serve_;
   const std::string prefix_;  // of connection ids; differs between processes

@@ -35,14 +35,21 @@ TEST(ControlThread, TakesSignals) {
   boost::asio::io_context loop;
   ControlThread control({&loop});
   std::promise<void> twice;
-  int num_signals = 0;
-  control.OnSignals([&] {
-    if (++num_signals == 2) return twice.set_value();
-    ::kill(::getpid(), SIGINT);
-  });
+  int num_ends = 0;
+  int num_reloads = 0;
+  control.OnSignals(
+      [&] {
+        if (++num_ends == 2) return twice.set_value();
+        ::kill(::getpid(), SIGINT);
+      },
+      [&] {
+        ++num_reloads;
+        ::kill(::getpid(), SIGTERM);
+      });
   control.Start();
-  ::kill(::getpid(), SIGTERM);
+  ::kill(::getpid(), SIGHUP);
   twice.get_future().wait();
+  EXPECT_EQ(num_reloads, 1);
 }
 
 TEST(ControlThreadDeathTest, EndsTheProcessWhenAThreadHangs) {

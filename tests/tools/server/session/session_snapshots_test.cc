@@ -414,7 +414,7 @@ TEST_F(SessionSnapshotsTest, UtterancesShowSpecialTokensAsTheirStreamDoes) {
   Recognizer recognizer(runnel::testing::ModelWith(runnel::testing::Heads::kKinds));
   services_.recognizer = &recognizer;
   for (const bool shows_special : {false, true}) {
-    services_.default_options.values.stream.show_special_tokens = !shows_special;
+    services_.default_options.Get()->values.stream.show_special_tokens = !shows_special;
     StreamOptions options;
     options.show_special_tokens = shows_special;
     Utterance utterance;
