@@ -25,6 +25,10 @@ void PrepareStandardStreams();
 // instead of signals.
 void IgnoreWriteSignals();
 
+// After a write error EPIPE: ends this process by SIGPIPE, as programs end whose reader is gone. Of
+// another error, or where there are no signals, no effect.
+void EndByClosedPipe(int error);
+
 // Removes a variable from the environment, if it is there.
 void RemoveVariable(const char* name);
 

@@ -69,8 +69,8 @@ namespace {
 constexpr char kUsage[] =
     R"(bench_encoder measures the time that a model needs for one chunk in the middle of a stream.
 
-  bench_encoder --model=M.pt [--streams=1,2,4,8,16,32] [--baseline] [--json=F] [flags]
-  bench_encoder --model=M.pt --hours=10 [--csv=F] [flags]
+  bench_encoder M.pt [--streams=1,2,4,8,16,32] [--baseline] [--json=F] [flags]
+  bench_encoder M.pt --hours=10 [--csv=F] [flags]
 
 The time per chunk is that of one step of the encoder and a head over a batch of streams, divided by the
 batch size. Features are computed beforehand and all caches are full. CTC is measured without a search, a
@@ -85,10 +85,10 @@ With --hours it prints the time per chunk of the first minute and the last hour;
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
-  bench_encoder --model=models/digits/digits.pt --streams=1,16 --baseline
-  bench_encoder --model=models/digits/digits.pt --precision=int8 --num_threads=2 --json=b.json
-  bench_encoder --model=models/digits/digits.pt --streams=500 --max_batch_streams=16
-  bench_encoder --model=models/digits/digits.pt --hours=10 --csv=hours.csv
+  bench_encoder models/digits/digits.pt --streams=1,16 --baseline
+  bench_encoder models/digits/digits.pt --precision=int8 --num_threads=2 --json=b.json
+  bench_encoder models/digits/digits.pt --streams=500 --max_batch_streams=16
+  bench_encoder models/digits/digits.pt --hours=10 --csv=hours.csv
 )";
 
 constexpr int64_t kMaxStreams = 65536;
@@ -278,6 +278,10 @@ int Run(Console* console) {
 
 int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
-                   {"bench_encoder", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                   {"bench_encoder",
+                    runnel::kUsage,
+                    {{__FILE__}, runnel::kModelFlagsSource},
+                    {"model", "precision", "streams", "num_threads", "json"},
+                    {"model"}},
                    runnel::Run);
 }

@@ -37,13 +37,13 @@ namespace {
 constexpr char kUsage[] =
     R"(bench_language_model writes a random 3-gram model, compiles it, and measures its use.
 
-  bench_language_model --folder=/tmp [flags]
+  bench_language_model FOLDER [flags]
 
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
-  bench_language_model --folder=/tmp
-  bench_language_model --folder=/tmp --ngrams=1000000 --words=50000
+  bench_language_model /tmp
+  bench_language_model /tmp --ngrams=1000000 --words=50000
 )";
 
 constexpr int64_t kTextWords = 200000;
@@ -263,5 +263,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  runnel::ToolMain(argc, argv, {"bench_language_model", runnel::kUsage, {__FILE__}}, runnel::Run);
+  runnel::ToolMain(
+      argc, argv,
+      {"bench_language_model", runnel::kUsage, {{__FILE__}}, {"folder"}, {"folder"}}, runnel::Run);
 }

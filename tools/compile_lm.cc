@@ -24,16 +24,16 @@ namespace {
 constexpr char kUsage[] =
     R"(compile_lm compiles an n-gram language model, so that it opens at once and is shared in memory.
 
-  compile_lm --arpa=LM.arpa --output=LM.bin
+  compile_lm LM.arpa --output=LM.bin
 
 With --nemo_model, decode_wav and stream_server use the output at level token.
 The n-grams may be in any order. The output replaces a file of its name when it is complete.
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
-  compile_lm --arpa=3gram.arpa --output=3gram.bin
-  gunzip -c 3gram.arpa.gz | compile_lm --arpa=/dev/stdin --output=3gram.bin
-  compile_lm --arpa=nemo.arpa --nemo_model=model.pt --output=nemo.bin
+  compile_lm 3gram.arpa --output=3gram.bin
+  gunzip -c 3gram.arpa.gz | compile_lm /dev/stdin --output=3gram.bin
+  compile_lm nemo.arpa --nemo_model=model.pt --output=nemo.bin
 )";
 
 int Run(Console* console) {
@@ -65,5 +65,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  runnel::ToolMain(argc, argv, {"compile_lm", runnel::kUsage, {__FILE__}}, runnel::Run);
+  runnel::ToolMain(
+      argc, argv,
+      {"compile_lm", runnel::kUsage, {{__FILE__}}, {"arpa", "output"}, {"arpa"}}, runnel::Run);
 }

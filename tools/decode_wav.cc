@@ -57,6 +57,8 @@ DEFINE_string(
     "i/n: decode only the i-th of n parts, every n-th recording. Default: all (1/1); in a "
     "task of a Slurm array and with --wav_scp, the part of the task.");
 DEFINE_bool(partial, false, "Print partial results to standard error whenever they change.");
+DEFINE_bool(quiet, false,
+            "Print results, warnings and errors only: no model, progress, statistics.");
 DEFINE_int32(
     batch_streams, 1,
     "Recordings that each thread decodes at the same time; each is an open file (ulimit -n).");
@@ -70,7 +72,7 @@ StreamFlags stream_flags(OptionUser::kDecodeWav);
 constexpr char kUsage[] =
     R"(decode_wav recognises speech in audio files, chunk by chunk, and writes the text.
 
-  decode_wav --model=M.pt (--wav=a.wav,b.flac | --wav_scp=list) [flags]
+  decode_wav MODEL (FILE... | --wav_scp=list) [flags]
 
 It reads WAV, FLAC, MP3, MP4, M4A, WebM, Ogg, AAC, AMR and the other formats of libsndfile, at any
 sample rate from 1 kHz. Results are written in the order of the input; logs and a summary go to
@@ -83,16 +85,16 @@ run that is resumed with --resume gives the same output file as an uninterrupted
 with its length. Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
-  decode_wav --model=models/digits/digits.pt --wav=a.wav,b.flac
-  decode_wav --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp --partial
-  arecord -q -f S16_LE -r 16000 | decode_wav --model=models/digits/digits.pt --wav=- --partial
-  decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --search=beam --nbest=5 --format=json
-  decode_wav --model=models/digits/digits.pt --wav=a.wav --word_list=models/digits/words.txt
-  decode_wav --model=M.pt --wav_scp=wav.scp --hotwords=names.txt --language_model=3gram.bin
-  decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --chunk_size=4 --left_context=-1
-  decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
-  decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --shard=3/10 --output={shard}.txt --resume
-  decode_wav --model=models/digits/digits.pt --wav=long.wav --endpointing --format=srt --output=long.srt
+  decode_wav models/digits/digits.pt a.wav b.flac
+  decode_wav models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp --partial
+  arecord -q -f S16_LE -r 16000 | decode_wav models/digits/digits.pt - --partial
+  decode_wav models/digits/digits.pt --wav_scp=wav.scp --search=beam --nbest=5 --format=json
+  decode_wav models/digits/digits.pt a.wav --word_list=models/digits/words.txt
+  decode_wav M.pt --wav_scp=wav.scp --hotwords=names.txt --language_model=3gram.bin
+  decode_wav models/digits/digits.pt --wav_scp=wav.scp --chunk_size=4 --left_context=-1
+  decode_wav models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
+  decode_wav models/digits/digits.pt --wav_scp=wav.scp --shard=3/10 --output={shard}.txt --resume
+  decode_wav models/digits/digits.pt long.wav --endpointing --format=srt --output=long.srt
 )";
 
 // A process does not have the memory for more streams.
@@ -176,7 +178,8 @@ Shard ShardFromFlags(Console* console) {
         "--output is " + FLAGS_output +
         ", which every task of this Slurm array would write, expected {shard} in it");
   }
-  console->Info("shard " + shard->Name() + " by this Slurm array (--shard=1/1 decodes all)");
+  if (!FLAGS_quiet)
+    console->Info("shard " + shard->Name() + " by this Slurm array (--shard=1/1 decodes all)");
   return *shard;
 }
 
@@ -238,7 +241,7 @@ void CheckCaptions(OutputFormat format, size_t num_recordings) {
 // An unfinished line on the terminal, such as a JSON object whose utterances are still coming,
 // would be overwritten by the bar.
 bool ShowsBar(const DecodeOptions& options) {
-  if (FLAGS_partial) return false;
+  if (FLAGS_partial || FLAGS_quiet) return false;
   const bool is_standard_output = options.output.empty() || options.output == "-";
   return !(options.report.has_endpoints && is_standard_output && IsTerminal(STDOUT_FILENO));
 }
@@ -247,14 +250,16 @@ FinishedResults ReadFinishedResults(const DecodeOptions& options,
                                     const std::vector<Recording>& recordings, Console* console) {
   if (!FLAGS_resume) return FinishedResults();
   FinishedResults finished(options.output, options.report.format, recordings);
-  console->Info(options.output + ": " + std::to_string(finished.num_finished()) + " of " +
-                std::to_string(recordings.size()) + " recordings are finished");
+  if (!FLAGS_quiet) {
+    console->Info(options.output + ": " + std::to_string(finished.num_finished()) + " of " +
+                  std::to_string(recordings.size()) + " recordings are finished");
+  }
   return finished;
 }
 
 std::vector<Recording> RecordingsFromFlags() {
   if (!FLAGS_wav_scp.empty()) return ReadRecordingList(FLAGS_wav_scp);
-  return RecordingsFromPaths(FLAGS_features.empty() ? FLAGS_wav : FLAGS_features);
+  return RecordingsFromPaths(FilesOf(FLAGS_features.empty() ? "wav" : "features"));
 }
 
 int Run(Console* console) {
@@ -273,17 +278,20 @@ int Run(Console* console) {
   stream_flags.ReadFiles(model->tokens(), &values);
   options.batch.stream = values.stream;
   // Reports options that this model cannot serve before anything is decoded.
-  console->Info(Describe(Stream(model, options.batch.stream).options(), *model));
+  const std::string setting = Describe(Stream(model, options.batch.stream).options(), *model);
+  if (!FLAGS_quiet) console->Info(setting);
 
   Progress progress(recordings.size() - finished.num_finished(), ShowsBar(options), console);
   const LatencyHistogram latency =
       DecodeRecordings(model, recordings, finished, options, &progress, console);
   console->SetStatus("");
-  console->Info(progress.Summary());
-  console->Info("chunk latency p50 " + Milliseconds(latency.QuantileMs(0.50)) + ", p95 " +
-                Milliseconds(latency.QuantileMs(0.95)) + ", p99 " +
-                Milliseconds(latency.QuantileMs(0.99)) + " (" + std::to_string(latency.count()) +
-                " chunks)");
+  if (!FLAGS_quiet && latency.count() > 0) {  // otherwise errors have said why
+    console->Info(progress.Summary());
+    console->Info("chunk latency p50 " + Milliseconds(latency.QuantileMs(0.50)) + ", p95 " +
+                  Milliseconds(latency.QuantileMs(0.95)) + ", p99 " +
+                  Milliseconds(latency.QuantileMs(0.99)) + " (" + std::to_string(latency.count()) +
+                  " chunks)");
+  }
   return progress.num_failed() == 0 ? kExitSuccess : kExitFailure;
 }
 
@@ -294,7 +302,13 @@ int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
                    {"decode_wav",
                     runnel::kUsage,
-                    {__FILE__, runnel::kAudioFlagsSource, runnel::kModelFlagsSource,
-                     runnel::kStreamFlagsSource}},
+                    {{__FILE__},
+                     runnel::kAudioFlagsSource,
+                     runnel::kModelFlagsSource,
+                     runnel::kStreamFlagsSource},
+                    {"model", "wav", "wav_scp", "format", "output", "partial", "quiet", "precision",
+                     "num_threads", "endpointing", "search", "hotwords"},
+                    {"model", "wav"},
+                    {"wav", "features"}},
                    runnel::Run);
 }

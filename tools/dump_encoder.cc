@@ -52,15 +52,15 @@ namespace {
 constexpr char kUsage[] =
     R"(dump_encoder runs the encoder of a model over one recording and writes its output.
 
-  dump_encoder --model=M.pt (--wav=a.wav | --features=x.npy) --output=y.npy [flags]
+  dump_encoder MODEL (FILE | --features=x.npy) --output=y.npy [flags]
 
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
-  dump_encoder --model=models/digits/digits.pt --wav=a.wav --output=y.npy
-  dump_encoder --model=models/digits/digits.pt --wav=a.wav --log_probs --output=y.npy
-  dump_features --model=models/digits/digits.pt --wav=a.wav --output=x.npy
-  dump_encoder --model=models/digits/digits.pt --features=x.npy --chunk_size=8 --left_context=32 \
+  dump_encoder models/digits/digits.pt a.wav --output=y.npy
+  dump_encoder models/digits/digits.pt a.wav --log_probs --output=y.npy
+  dump_features a.wav --model=models/digits/digits.pt --output=x.npy
+  dump_encoder models/digits/digits.pt --features=x.npy --chunk_size=8 --left_context=32 \
       --output=y.npy
   python3 -c 'import numpy; print(numpy.load("y.npy").shape)'
 )";
@@ -188,6 +188,8 @@ int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
                    {"dump_encoder",
                     runnel::kUsage,
-                    {__FILE__, runnel::kAudioFlagsSource, runnel::kModelFlagsSource}},
+                    {{__FILE__}, runnel::kAudioFlagsSource, runnel::kModelFlagsSource},
+                    {"model", "wav", "features", "output", "log_probs"},
+                    {"model", "wav"}},
                    runnel::Run);
 }

@@ -55,7 +55,7 @@ namespace {
 constexpr char kUsage[] =
     R"(dump_features writes the features of a recording, as a model takes them or as Kaldi's filter bank.
 
-  dump_features --wav=a.wav --output=x.npy (--model=M.pt | [Kaldi's fbank options])
+  dump_features FILE --output=x.npy (--model=M.pt | [Kaldi's fbank options])
 
 The options have the names and defaults of Kaldi's compute-fbank-feats, with underscores instead of
 hyphens. Exceptions: frame-length, frame-shift and preemphasis-coefficient are --frame_length_ms,
@@ -64,9 +64,9 @@ hyphens. Exceptions: frame-length, frame-shift and preemphasis-coefficient are -
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
-  dump_features --model=models/digits/digits.pt --wav=a.wav --output=x.npy
-  dump_features --num_mel_bins=80 --snip_edges=false --wav=a.flac --output=x.npy
-  sox a.mp3 -t wav - | dump_features --num_mel_bins=40 --wav=- --output=x.npy
+  dump_features a.wav --model=models/digits/digits.pt --output=x.npy
+  dump_features a.flac --num_mel_bins=80 --snip_edges=false --output=x.npy
+  sox a.mp3 -t wav - | dump_features - --num_mel_bins=40 --output=x.npy
   python3 -c 'import numpy; x = numpy.load("x.npy"); print(x.shape, x.mean(axis=0))'
 )";
 
@@ -150,6 +150,10 @@ int Run(Console* console) {
 
 int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
-                   {"dump_features", runnel::kUsage, {__FILE__, runnel::kAudioFlagsSource}},
+                   {"dump_features",
+                    runnel::kUsage,
+                    {{__FILE__}, runnel::kAudioFlagsSource},
+                    {"wav", "output", "model"},
+                    {"wav"}},
                    runnel::Run);
 }

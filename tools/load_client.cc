@@ -47,7 +47,7 @@ namespace {
 constexpr char kUsage[] =
     R"(load_client runs many live streams against a server at the same time and reports latencies.
 
-  load_client --server=URL (--wav=a.wav,b.flac | --wav_scp=list) [flags]
+  load_client URL (FILE... | --wav_scp=list) [flags]
 
 All recordings are read before the start. Every stream then sends its packets in real time, as a
 microphone would. The client uses one thread, to take little CPU time from a server on the same
@@ -73,9 +73,9 @@ Exit code: 0 success; 1 a stream failed, was refused, fell behind or ended with 
 the run was interrupted; 2 wrong flags.
 
 Examples:
-  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=250 --duration_s=600
-  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --expected=texts --rounds=3 --json
-  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --turn_s=5 --protocol=deepgram
+  load_client ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=250 --duration_s=600
+  load_client ws://127.0.0.1:8080/ --wav_scp=wav.scp --expected=texts --rounds=3 --json
+  load_client ws://127.0.0.1:8080/ --wav_scp=wav.scp --turn_s=5 --protocol=deepgram
 )";
 
 constexpr int64_t kMaxStreams = 60000;  // an address has no more ports
@@ -228,6 +228,11 @@ int Run(Console* console) {
 int main(int argc, char** argv) {
   runnel::ToolMain(
       argc, argv,
-      {"load_client", runnel::client::kUsage, {__FILE__, runnel::client::kClientFlagsSource}},
+      {"load_client",
+       runnel::client::kUsage,
+       {{__FILE__}, runnel::client::kClientFlagsSource},
+       {"server", "wav", "wav_scp", "streams", "rounds", "duration_s", "json"},
+       {"server", "wav"},
+       {"wav"}},
       runnel::client::Run);
 }

@@ -58,7 +58,7 @@ namespace {
 constexpr char kUsage[] =
     R"(measure_delay measures how late the tokens of a stream come, compared with a forced alignment.
 
-  measure_delay --model=M.pt (--wav=a.wav,b.flac | --wav_scp=list) [--text=text] [flags]
+  measure_delay MODEL (FILE... | --wav_scp=list) [--text=text] [flags]
 
 It aligns the tokens of each reference text with the whole recording (Viterbi algorithm on the CTC
 output), streams the recording with greedy search, and compares the tokens that both have in common.
@@ -73,8 +73,8 @@ reported and left out. Memory grows with the square of a recording's length; use
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
-  measure_delay --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp
-  measure_delay --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp \
+  measure_delay models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp
+  measure_delay models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp \
       --text=models/digits/samples/text --chunk_size=4 --left_context=64 --verbose
 )";
 
@@ -137,7 +137,7 @@ std::string RecordingLine(const std::string& id, const RecordingDelays& recordin
 int Run(Console* console) {
   CheckFlags();
   const std::vector<Recording> recordings =
-      FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
+      FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FilesOf("wav"));
   std::map<std::string, std::string> texts;
   if (!FLAGS_text.empty()) texts = ReadTexts(recordings);
   const std::shared_ptr<const Model> model = LoadModel();
@@ -188,6 +188,9 @@ int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
                    {"measure_delay",
                     runnel::kUsage,
-                    {__FILE__, runnel::kAudioFlagsSource, runnel::kModelFlagsSource}},
+                    {{__FILE__}, runnel::kAudioFlagsSource, runnel::kModelFlagsSource},
+                    {"model", "wav", "wav_scp", "text", "verbose"},
+                    {"model", "wav"},
+                    {"wav"}},
                    runnel::Run);
 }

@@ -41,7 +41,7 @@ constexpr char kPrecisions[] = "float32, bfloat16, int8 or int4";
 constexpr char kUsage[] =
     R"(pack_model writes a model file that holds its weights as the CPU backend computes with them.
 
-  pack_model --model=M.pt --precision=int8 --output=M.int8
+  pack_model M.pt --precision=int8 --output=M.int8
 
 Every tool takes the new file as --model. It is mapped: it loads at once, no second copy of the
 weights is in memory, and processes share it. Results are those of M.pt with the same --precision, to
@@ -54,9 +54,9 @@ at most, if their errors add up like noise. Only pack_model gives int4.
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
-  pack_model --model=models/digits/digits.pt --precision=int8 --output=digits.int8
-  pack_model --model=M.pt --precision=int4 --wav_scp=speech.scp --output=M.int4
-  pack_model --model=final.zip --units=units.txt --precision=bfloat16 --output=wenet.bfloat16
+  pack_model models/digits/digits.pt --precision=int8 --output=digits.int8
+  pack_model M.pt --precision=int4 --wav_scp=speech.scp --output=M.int4
+  pack_model final.zip --units=units.txt --precision=bfloat16 --output=wenet.bfloat16
 )";
 
 Precision PrecisionFromFlag() {
@@ -118,8 +118,8 @@ std::string Text(const std::vector<int>& layers) {
 
 // None without the flags.
 std::vector<Recording> SpeechFromFlags() {
-  if (!FLAGS_wav_scp.empty()) return ReadRecordingList(FLAGS_wav_scp);
-  return FLAGS_wav.empty() ? std::vector<Recording>() : RecordingsFromPaths(FLAGS_wav);
+  return FLAGS_wav_scp.empty() ? RecordingsFromPaths(FilesOf("wav"))
+                               : ReadRecordingList(FLAGS_wav_scp);
 }
 
 uint64_t PackBySpeech(const std::vector<Recording>& recordings, Console* console) {
@@ -163,5 +163,12 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  runnel::ToolMain(argc, argv, {"pack_model", runnel::kUsage, {__FILE__}}, runnel::Run);
+  runnel::ToolMain(argc, argv,
+                   {"pack_model",
+                    runnel::kUsage,
+                    {{__FILE__}},
+                    {"model", "precision", "output"},
+                    {"model"},
+                    {"wav"}},
+                   runnel::Run);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/version.h"
+#include "tools/cli/closest_name.h"
 
 namespace runnel {
 namespace {
@@ -26,10 +27,15 @@ struct Command {
 
 constexpr char kConvert[] = "convert.py";
 
+// Of earlier releases, for "transcribe".
+constexpr char kFormerTranscribe[] = "decode";
+
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
-      {"decode", "decode_wav", "recognises speech in audio files"},
+      {"transcribe", "decode_wav", "recognises speech in audio files"},
+      {"live", "live_captions", "shows what is spoken into the microphone"},
       {"serve", "stream_server", "recognises live streams and recordings of many clients"},
+      {"models", "list_models", "describes model files: kind, languages, how they stream"},
       {"client", "stream_client", "sends recordings to a server and prints the text"},
       {"load", "load_client", "runs many streams against a server and reports latencies"},
       {"convert", kConvert, "converts a model of WeNet, NeMo, ESPnet or icefall"},
@@ -58,37 +64,61 @@ std::string HelpText() {
   return text +
          "\nExit code: that of the program; 1 it cannot be run, 2 unknown command.\n\n"
          "Examples:\n"
-         "  runnel decode --model=models/digits/digits.pt --wav=a.wav\n"
-         "  runnel serve --model=models/digits/digits.pt --port=8080\n"
+         "  runnel transcribe models/digits/digits.pt a.wav b.flac\n"
+         "  runnel live models/digits/digits.pt\n"
+         "  runnel serve models/digits/digits.pt --port=8080\n"
          "  runnel convert wenet exp/u2pp_conformer --output=model.pt\n"
-         "  runnel help decode\n\n"
+         "  runnel help transcribe\n\n"
          "Flags:\n"
          "  --help, --version\n";
 }
 
 const Command& FindCommand(const std::string& name) {
+  if (name == kFormerTranscribe) return FindCommand("transcribe");
+  std::vector<std::string> names;
   std::string known;
   for (const Command& command : Commands()) {
     if (command.name == name) return command;
+    names.push_back(command.name);
     known += (known.empty() ? "" : ", ") + command.name;
   }
-  throw std::invalid_argument("unknown command '" + name + "', expected one of " + known);
+  const std::string closest = ClosestName(name, names);
+  throw std::invalid_argument("unknown command '" + name + "', " +
+                              (closest.empty() ? "expected one of " + known
+                                               : "did you mean '" + closest + "'?"));
 }
 
-// The tools stand beside this program. The converter is installed with the data; in a build tree it
-// is that of the source tree around it.
+fs::path OwnFolder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+
+// The tools stand beside this program. The converter is installed with the data, or stands in the
+// Python package that holds this program, or in the source tree around the build.
 fs::path FindProgram(const std::string& program) {
-  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path folder = OwnFolder();
   if (program != kConvert) return folder / program;
-  const fs::path in_source_tree = folder / "../../models" / program;
-  if (fs::exists(in_source_tree)) return in_source_tree.lexically_normal();
+  for (const char* const other : {"../../models", "../converters/models"}) {
+    if (fs::exists(folder / other / program)) return (folder / other / program).lexically_normal();
+  }
   return (folder / RUNNEL_DATA_FROM_BIN / "models" / program).lexically_normal();
+}
+
+// In front of the others on the PATH.
+void AddToPath(const std::string& folder) {
+  const char* const path = std::getenv("PATH");
+  ::setenv("PATH", (folder + ":" + (path == nullptr ? "" : path)).c_str(), 1);
 }
 
 // Replaces this process by the program of the command, with these arguments.
 [[noreturn]] void Execute(const Command& command, std::vector<std::string> arguments) {
   std::string path = FindProgram(command.program).string();
   ::setenv("RUNNEL_COMMAND", ("runnel " + command.name).c_str(), 1);
+  if (command.program == kConvert) {
+    AddToPath(OwnFolder().string());  // conversions run tools
+    // Set by the Python package: the converter runs in the Python that the package is installed for.
+    if (const char* const python = std::getenv("RUNNEL_PYTHON")) {
+      arguments.insert(arguments.begin(), path);
+      path = python;
+    }
+  }
   std::vector<char*> argv = {path.data()};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -110,7 +140,7 @@ void Print(const std::string& text) {
 }
 
 void Run(std::vector<std::string> arguments) {
-  if (arguments.empty()) throw std::invalid_argument("the command is missing");
+  if (arguments.empty()) return Print(HelpText());
   const std::string name = arguments.front();
   arguments.erase(arguments.begin());
   if (name == "--version") return Print("runnel (Runnel) " RUNNEL_VERSION "\n");

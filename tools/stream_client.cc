@@ -30,7 +30,7 @@ namespace {
 constexpr char kUsage[] =
     R"(stream_client sends recordings to a streaming server, one after another, and prints the text.
 
-  stream_client --server=URL (--wav=a.wav,b.flac | --wav_scp=list) [flags]
+  stream_client URL (FILE... | --wav_scp=list) [flags]
 
 It reads the same recordings as decode_wav and sends them in packets, in real time as a microphone
 would, or as fast as the server accepts them (--speed=0). Standard output receives 'id text' per
@@ -44,15 +44,15 @@ With --resume the client requests snapshots and reconnects after a lost connecti
 the given servers. The text is the same as without the interruption.
 
 Examples:
-  stream_client --server=ws://127.0.0.1:8080/ --wav=a.wav --partial
-  stream_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --speed=0
-  stream_client --server=ws://127.0.0.1:8080/ --wav=meeting.flac --endpointing
-  stream_client --server=wss://asr.example.org/ --bearer_token_file=token --wav=a.wav
-  stream_client --server=ws://a:8080/,ws://b:8080/ --resume --wav=long.flac
-  stream_client --server=ws://127.0.0.1:8080/ --options='{"head":"ctc"}' --wav=a.wav
-  stream_client --server=ws://127.0.0.1:8080/ --protocol=deepgram --wav=a.wav
-  stream_client --server=ws://127.0.0.1:8080/ --encoding=opus --wav=a.wav
-  arecord -q -f S16_LE -r 16000 | stream_client --server=ws://127.0.0.1:8080/ --wav=- --partial
+  stream_client ws://127.0.0.1:8080/ a.wav --partial
+  stream_client ws://127.0.0.1:8080/ --wav_scp=wav.scp --speed=0
+  stream_client ws://127.0.0.1:8080/ meeting.flac --endpointing
+  stream_client wss://asr.example.org/ a.wav --bearer_token_file=token
+  stream_client ws://a:8080/,ws://b:8080/ long.flac --resume
+  stream_client ws://127.0.0.1:8080/ a.wav --options='{"head":"ctc"}'
+  stream_client ws://127.0.0.1:8080/ a.wav --protocol=deepgram
+  stream_client ws://127.0.0.1:8080/ a.wav --encoding=opus
+  arecord -q -f S16_LE -r 16000 | stream_client ws://127.0.0.1:8080/ - --partial
 )";
 
 // Writes lines in the order of the calls.
@@ -182,6 +182,11 @@ int Run(Console* console) {
 int main(int argc, char** argv) {
   runnel::ToolMain(
       argc, argv,
-      {"stream_client", runnel::client::kUsage, {__FILE__, runnel::client::kClientFlagsSource}},
+      {"stream_client",
+       runnel::client::kUsage,
+       {{__FILE__}, runnel::client::kClientFlagsSource},
+       {"server", "wav", "wav_scp", "partial", "endpointing", "protocol", "speed"},
+       {"server", "wav"},
+       {"wav"}},
       runnel::client::Run);
 }

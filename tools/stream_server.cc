@@ -23,7 +23,7 @@ StreamFlags stream_flags(OptionUser::kServer);
 constexpr char kUsage[] =
     R"(stream_server recognises live streams and recordings of many clients.
 
-  stream_server --model=M.pt [--port=8080] [flags]
+  stream_server MODEL [--port=8080] [flags]
 
 One port serves all of:
   WebSocket on any path, in Runnel's, WeNet's, sherpa-onnx's or Vosk's protocol (docs/protocol.md)
@@ -43,10 +43,10 @@ ends it at once, with code 1. On SIGHUP it reads the files of --tls_certificate,
 --bearer_token_file, --hotwords, --word_list and --language_model again. docs/deploy.md shows several servers behind a proxy.
 
 Examples:
-  stream_server --model=models/digits/digits.pt
-  stream_server --model=M.pt --hotwords=names.txt --language_model=3gram.bin
-  stream_server --model=M.pt --rescoring
-  stream_server --model=M.pt --precision=int8 --listen=0.0.0.0 --tls_certificate=c.pem --tls_key=k.pem
+  stream_server models/digits/digits.pt
+  stream_server M.pt --hotwords=names.txt --language_model=3gram.bin
+  stream_server M.pt --rescoring
+  stream_server M.pt --precision=int8 --listen=0.0.0.0 --tls_certificate=c.pem --tls_key=k.pem
   curl --data-binary @recording.flac http://127.0.0.1:8080/v1/recognize
 )";
 
@@ -106,6 +106,9 @@ int main(int argc, char** argv) {
       argc, argv,
       {"stream_server",
        runnel::kUsage,
-       {runnel::kModelFlagsSource, runnel::kStreamFlagsSource, runnel::server::kServerFlagsSource}},
+       {runnel::server::kServerFlagsSource, runnel::kModelFlagsSource, runnel::kStreamFlagsSource},
+       {"model", "port", "listen", "precision", "endpointing", "num_threads", "max_streams",
+        "bearer_token_file", "tls_certificate", "tls_key", "hotwords", "language_model"},
+       {"model"}},
       runnel::Run);
 }

@@ -41,7 +41,7 @@ namespace {
 constexpr char kUsage[] =
     R"(verify_streaming checks that a model gives the same results however it is streamed.
 
-  verify_streaming --model=M.pt (--wav=a.wav | --seconds=30) [flags]
+  verify_streaming MODEL (FILE | --seconds=30) [flags]
 
 It tries chunk sizes C of 1, 2, 3, 4, 8, 16 and the whole utterance, left contexts M of 0, 1, C, 3C+1
 and all, and the setting that the model recommends, in float32 and float64 (or --precision; float32 alone
@@ -63,8 +63,8 @@ is the number that differ. Memory grows with the square of the audio's length; u
 Exit code: 0 all within the tolerance, 1 otherwise, 2 wrong flags.
 
 Examples:
-  verify_streaming --model=models/digits/digits.pt --seconds=30
-  verify_streaming --model=models/digits/digits.pt --wav=a.wav --precision=float32 --verbose
+  verify_streaming models/digits/digits.pt --seconds=30
+  verify_streaming models/digits/digits.pt a.wav --precision=float32 --verbose
 )";
 
 constexpr double kMinSeconds = 1e-3;
@@ -207,6 +207,8 @@ int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
                    {"verify_streaming",
                     runnel::kUsage,
-                    {__FILE__, runnel::kAudioFlagsSource, runnel::kModelFlagsSource}},
+                    {{__FILE__}, runnel::kAudioFlagsSource, runnel::kModelFlagsSource},
+                    {"model", "wav", "seconds", "precision", "num_threads", "verbose"},
+                    {"model", "wav"}},
                    runnel::Run);
 }

@@ -34,6 +34,12 @@ void IgnoreWriteSignals() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
+void EndByClosedPipe(int error) {
+  if (error != EPIPE) return;
+  std::signal(SIGPIPE, SIG_DFL);
+  ::kill(::getpid(), SIGPIPE);
+}
+
 void RemoveVariable(const char* name) { ::unsetenv(name); }
 
 bool IsTerminal(int fd) { return ::isatty(fd) == 1; }

@@ -85,6 +85,7 @@ void PrepareStandardStreams() {
 
 // There are none.
 void IgnoreWriteSignals() {}
+void EndByClosedPipe(int /*error*/) {}
 
 void RemoveVariable(const char* name) { ::_putenv((std::string(name) + "=").c_str()); }
 

@@ -4,8 +4,6 @@
 
 #include <stdexcept>
 
-#include "tools/cli/command_line.h"
-
 DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
 DEFINE_int32(audio_track, -1,
              "Audio track to use of MP4, Matroska and others, counted from 0; -1: the main one.");
@@ -19,7 +17,7 @@ constexpr int kMaxTrack = 999;
 
 }  // namespace
 
-const char* const kAudioFlagsSource = __FILE__;
+const FlagSource kAudioFlagsSource = {__FILE__, "Flags of the recordings"};
 
 AudioReaderOptions AudioOptionsFromFlags() {
   RequireRange("channel", FLAGS_channel, -1, kMaxChannel);

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "frontend/audio_reader.h"
+#include "tools/cli/command_line.h"
 
 namespace runnel {
 
-// For ToolInfo::source_files: the file that defines --channel and --audio_track.
-extern const char* const kAudioFlagsSource;
+// For ToolInfo::sources: the file that defines --channel and --audio_track.
+extern const FlagSource kAudioFlagsSource;
 
 // Throws std::invalid_argument naming the flag and its value.
 AudioReaderOptions AudioOptionsFromFlags();

@@ -14,11 +14,24 @@
 
 namespace runnel {
 
+// A source file that defines flags, and the title of its flags in a help.
+struct FlagSource {
+  const char* file;  // __FILE__
+  const char* title = "Other flags";
+};
+
 // The description of a tool.
 struct ToolInfo {
-  std::string name;                       // of the program, e.g. "decode_wav"
-  std::string usage;                      // purpose, call, examples; ends with a newline
-  std::vector<std::string> source_files;  // __FILE__ of the files that define its flags
+  std::string name;                      // of the program, e.g. "decode_wav"
+  std::string usage;                     // purpose, call, examples; ends with a newline
+  std::vector<FlagSource> sources = {};  // of its flags
+  // The flags that most users need; its help begins with them.
+  std::vector<std::string> main_flags = {};
+  // The flags whose values may be given without their names, in this order: `decode_wav M.pt
+  // a.wav`. If the last one is a list, it takes all arguments that follow.
+  std::vector<std::string> positional = {};
+  // Text flags with names of files: separated by commas, and they may be given again (FilesOf).
+  std::vector<std::string> file_lists = {};
 };
 
 // `tool` with another name, in its usage too.
@@ -28,8 +41,9 @@ enum class CommandLineAction { kRun, kHelp, kVersion };
 
 // Sets flags from `arguments` (without the program's name): --name=value, --name value, and --name
 // or --noname for a bool. One dash also starts a flag, and dashes may replace underscores. --help
-// and --version take precedence over everything else. Throws std::invalid_argument for an unknown
-// flag, a value of the wrong type, or an argument that is not a flag.
+// and --version take precedence over everything else. Other arguments, and all behind "--", are
+// values of tool.positional. Throws std::invalid_argument for an unknown flag, a value of the wrong
+// type, or an argument too many.
 CommandLineAction ParseCommandLine(const ToolInfo& tool, const std::vector<std::string>& arguments);
 
 // Takes a flag of an earlier release, `former`, for the flag `name`. Before ParseCommandLine.
@@ -37,6 +51,10 @@ void AcceptFormerFlag(const std::string& former, const std::string& name);
 
 // Whether the command line set the flag, even to its default.
 bool IsFlagGiven(const std::string& name);
+
+// The files that a flag of ToolInfo::file_lists names, in the order of the command line. A comma in
+// an argument without the flag's name is a part of the file's name.
+const std::vector<std::string>& FilesOf(const std::string& flag);
 
 // The value expected of --model, in every tool.
 constexpr char kModelFile[] = "a model file (models/README.md)";
@@ -57,7 +75,8 @@ void RequireRange(const std::string& name, Number value, std::common_type_t<Numb
 // The most threads of any tool: far more than the cores of a machine.
 constexpr int kMaxThreads = 1024;
 
-// The usage, then every flag of the tool with its type, meaning and default.
+// The usage, then every flag of the tool with its type, meaning and default: first the main flags,
+// then the others of each source file.
 std::string HelpText(const ToolInfo& tool);
 
 }  // namespace runnel

@@ -26,7 +26,7 @@ ModelOptions OptionsFromFlags() {
 
 }  // namespace
 
-const char* const kModelFlagsSource = __FILE__;
+const FlagSource kModelFlagsSource = {__FILE__, "Flags of the model"};
 
 std::optional<Precision> PrecisionFromFlag() {
   const Precision precision = OptionsFromFlags().precision;

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "tools/cli/command_line.h"
 
 namespace runnel {
 
-// For ToolInfo::source_files: the file that defines --model and the flags of the options of a model
+// For ToolInfo::sources: the file that defines --model and the flags of the options of a model
 // (runtime/options/model_options.h).
-extern const char* const kModelFlagsSource;
+extern const FlagSource kModelFlagsSource;
 
 // Loads the model that the flags name, in the precision of --precision or in the given one. Throws
 // std::invalid_argument when --model is missing, and as Model::Load does.

@@ -21,7 +21,7 @@ namespace runnel {
 template <typename Row>
 class OptionFlags {
  public:
-  // Makes a flag of each option of `user`. `source_file`: for ToolInfo::source_files.
+  // Makes a flag of each option of `user`. `source_file`: for ToolInfo::sources.
   OptionFlags(const std::vector<Row>& table, OptionUser user, const char* source_file);
   OptionFlags(const OptionFlags&) = delete;
   OptionFlags& operator=(const OptionFlags&) = delete;

@@ -19,10 +19,10 @@ bool IsForClients(const StreamOption& option) {
 
 }  // namespace
 
-const char* const kStreamFlagsSource = __FILE__;
+const FlagSource kStreamFlagsSource = {__FILE__, "Flags of the recognition (docs/options.md)"};
 
 StreamFlags::StreamFlags(OptionUser user)
-    : user_(user), flags_(StreamOptionTable(), user, kStreamFlagsSource) {}
+    : user_(user), flags_(StreamOptionTable(), user, __FILE__) {}
 
 ChosenOptions StreamFlags::Read() const {
   ChosenOptions options;

@@ -7,12 +7,13 @@
 
 #include "runtime/options/stream_options.h"
 #include "runtime/token_table.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/option_flags.h"
 
 namespace runnel {
 
-// For ToolInfo::source_files of a tool that has StreamFlags.
-extern const char* const kStreamFlagsSource;
+// For ToolInfo::sources of a tool that has StreamFlags.
+extern const FlagSource kStreamFlagsSource;
 
 // One per program, a static object (OptionFlags).
 class StreamFlags {

@@ -49,9 +49,10 @@ ToolInfo AsCalled(const ToolInfo& tool) {
 
 // Reports output that could not be written, including what is still in the buffer.
 void CheckStandardOutput() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw std::runtime_error(std::string("standard output: cannot write: ") + std::strerror(errno));
-  }
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  const int error = errno;
+  EndByClosedPipe(error);
+  throw std::runtime_error(std::string("standard output: cannot write: ") + std::strerror(error));
 }
 
 int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,

@@ -149,7 +149,7 @@ std::string FieldsFromFlag() {
 
 }  // namespace
 
-const char* const kClientFlagsSource = __FILE__;
+const FlagSource kClientFlagsSource = {__FILE__, "Flags of the connection"};
 
 ConnectorOptions ConnectorOptionsFromFlags() {
   RequireAtLeast("--timeout_s", FLAGS_timeout_s, 0.01, "s");
@@ -193,7 +193,7 @@ SessionOptions SessionOptionsFromFlags() {
 
 std::vector<Recording> RecordingsFromFlags() {
   RequireEither("wav", "wav_scp");
-  return FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
+  return FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FilesOf("wav"));
 }
 
 int SampleRateFromFlags() {

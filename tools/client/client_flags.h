@@ -4,14 +4,15 @@
 
 #include <vector>
 
+#include "tools/cli/command_line.h"
 #include "tools/client/connection.h"
 #include "tools/client/session.h"
 #include "tools/decode/input/recording_list.h"
 
 namespace runnel::client {
 
-// For ToolInfo::source_files: the file that defines these flags.
-extern const char* const kClientFlagsSource;
+// For ToolInfo::sources: the file that defines these flags.
+extern const FlagSource kClientFlagsSource;
 
 // These throw std::invalid_argument, which names the flag, its value and the expected one.
 // RecordingsFromFlags also throws as ReadRecordingList does, ConnectorOptionsFromFlags as

@@ -66,7 +66,10 @@ bool BatchDecoder::Feed(Slot* slot) {
     while (!slot->has_ended && !slot->stream.ChunkReady()) {
       const double seconds_before = slot->input->seconds_read();
       slot->has_ended = !slot->input->Feed(&slot->stream);
-      listener_->OnAudio(slot->input->seconds_read() - seconds_before);
+      const double seconds = slot->input->seconds_read();
+      const double length_s = slot->input->announced_s().value_or(0);
+      listener_->OnAudio(slot->index, seconds - seconds_before,
+                         length_s > 0 ? std::min(seconds / length_s, 1.0) : 0);
     }
     return true;
   } catch (const std::invalid_argument& error) {  // from the stream, which does not know the file

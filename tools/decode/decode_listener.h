@@ -24,8 +24,9 @@ class DecodeListener {
  public:
   virtual ~DecodeListener() = default;
 
-  // Audio that has been read.
-  virtual void OnAudio(double seconds) = 0;
+  // `seconds` more of the audio have been read. `part`: what has been read of the recording, 0 to 1;
+  // 0 where its length is not known.
+  virtual void OnAudio(size_t index, double seconds, double part) = 0;
 
   // A chunk has changed the best text of an utterance, which OnUtterance has not reported yet.
   virtual void OnPartial(size_t index, int64_t utterance_index, const std::string& text) = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "platform/file_access.h"
+#include "platform/process.h"
 
 namespace runnel {
 
@@ -63,7 +64,9 @@ void OrderedOutput::Flush() {
 }
 
 void OrderedOutput::FailToWrite() const {
-  throw std::runtime_error(name_ + ": cannot write: " + std::strerror(errno));
+  const int error = errno;
+  EndByClosedPipe(error);
+  throw std::runtime_error(name_ + ": cannot write: " + std::strerror(error));
 }
 
 }  // namespace runnel

@@ -13,7 +13,8 @@
 namespace runnel {
 
 // Keeps a piece only while an earlier result is not complete. Every other piece is written and
-// flushed at once. The methods throw std::runtime_error, which names the file, when writing fails.
+// flushed at once. The methods throw std::runtime_error, which names the file, when writing fails,
+// and end the process when the reader of a pipe is gone (EndByClosedPipe).
 class OrderedOutput : public ResultSink {
  public:
   enum class Mode { kOverwrite, kAppend };

@@ -1,5 +1,7 @@
 #include "tools/decode/progress.h"
 
+#include <algorithm>
+
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
 
@@ -18,15 +20,17 @@ Progress::Progress(size_t num_recordings, bool shows_bar, Console* console)
       start_(std::chrono::steady_clock::now()),
       last_shown_(start_) {}
 
-void Progress::AddAudio(double seconds) {
+void Progress::AddAudio(double seconds, double part) {
   const std::lock_guard<std::mutex> lock(mutex_);
   audio_seconds_ += seconds;
+  parts_ += part;
   Show();
 }
 
-void Progress::AddFinished(bool failed) {
+void Progress::AddFinished(bool failed, double part) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++num_finished_;
+  parts_ += part;
   if (failed) ++num_failed_;
   Show();
 }
@@ -36,10 +40,13 @@ void Progress::Show() {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_shown_ < kShowInterval) return;
   last_shown_ = now;
-  const size_t filled = num_finished_ * kBarWidth / num_recordings_;
+  // The sum of many parts may exceed the whole by its rounding.
+  const double share = std::clamp(parts_ / static_cast<double>(num_recordings_), 0.0, 1.0);
+  const auto filled = static_cast<size_t>(share * static_cast<double>(kBarWidth));
   console_->SetStatus("[" + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] " +
                       std::to_string(num_finished_) + "/" + std::to_string(num_recordings_) +
-                      " files, " + Decimal(audio_seconds_, 1) + " s of audio");
+                      " files, " + (share > 0 ? Decimal(100 * share, 0) + " %, " : "") +
+                      Decimal(audio_seconds_, 1) + " s of audio");
 }
 
 std::string Progress::Summary() const {

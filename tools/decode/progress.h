@@ -17,9 +17,10 @@ class Progress {
   // `shows_bar`: show a bar if standard error is a terminal.
   Progress(size_t num_recordings, bool shows_bar, Console* console);
 
-  // `seconds`: audio read since the last call.
-  void AddAudio(double seconds);
-  void AddFinished(bool failed);
+  // Audio that was read, and the part of a recording that it is.
+  void AddAudio(double seconds, double part);
+  // A recording has ended; `part`: what AddAudio was not told of it.
+  void AddFinished(bool failed, double part);
 
   // Files, failures, audio seconds, wall seconds, real-time factor. One line, no newline.
   std::string Summary() const;
@@ -38,6 +39,7 @@ class Progress {
   size_t num_finished_ = 0;
   size_t num_failed_ = 0;
   double audio_seconds_ = 0;
+  double parts_ = 0;  // of all recordings, in recordings
 };
 
 }  // namespace runnel

@@ -13,9 +13,13 @@ ResultReporter::ResultReporter(const TokenTable& tokens, const std::vector<Recor
       sink_(sink),
       progress_(progress),
       console_(console),
-      formatters_(recordings.size()) {}
+      formatters_(recordings.size()),
+      parts_(recordings.size()) {}
 
-void ResultReporter::OnAudio(double seconds) { progress_->AddAudio(seconds); }
+void ResultReporter::OnAudio(size_t index, double seconds, double part) {
+  progress_->AddAudio(seconds, part - parts_[index]);
+  parts_[index] = part;
+}
 
 void ResultReporter::OnPartial(size_t index, int64_t utterance_index, const std::string& text) {
   if (!options_.prints_partials) return;
@@ -35,7 +39,7 @@ void ResultReporter::OnEnd(size_t index, const DecodedAudio& audio) {
   sink_->Append(index, FormatterOf(index)->Finish(audio.seconds));
   sink_->Complete(index);
   formatters_[index].reset();
-  progress_->AddFinished(/*failed=*/false);
+  progress_->AddFinished(/*failed=*/false, 1 - parts_[index]);
 }
 
 void ResultReporter::OnFailure(size_t index, const std::string& message) {
@@ -43,7 +47,7 @@ void ResultReporter::OnFailure(size_t index, const std::string& message) {
   sink_->Append(index, FormatterOf(index)->Fail(message));
   sink_->Complete(index);
   formatters_[index].reset();
-  progress_->AddFinished(/*failed=*/true);
+  progress_->AddFinished(/*failed=*/true, 1 - parts_[index]);
 }
 
 ResultFormatter* ResultReporter::FormatterOf(size_t index) {

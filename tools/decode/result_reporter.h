@@ -33,7 +33,7 @@ class ResultReporter : public DecodeListener {
                  const ReportOptions& options, ResultSink* sink, Progress* progress,
                  Console* console);
 
-  void OnAudio(double seconds) override;
+  void OnAudio(size_t index, double seconds, double part) override;
   void OnPartial(size_t index, int64_t utterance_index, const std::string& text) override;
   void OnUtterance(size_t index, const Utterance& utterance) override;
   void OnEnd(size_t index, const DecodedAudio& audio) override;
@@ -51,6 +51,7 @@ class ResultReporter : public DecodeListener {
   Console* const console_;
   // By recording; null before its first and after its last result.
   std::vector<std::unique_ptr<ResultFormatter>> formatters_;
+  std::vector<double> parts_;  // by recording: what has been read of it
 };
 
 }  // namespace runnel

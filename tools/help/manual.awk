@@ -1,6 +1,6 @@
 # Makes a manual page from what a tool prints for --help:
 #   decode_wav --help | awk -v tool=decode_wav -v version=0.2.0 -f manual.awk >decode_wav.1
-# The help is one sentence, calls, paragraphs, lists (indented), "Examples:" and "Flags:".
+# The help is one sentence, calls, paragraphs, lists (indented), "Examples:", "Flags:", and titles of more flags.
 
 function escaped(text) {
   gsub(/\\/, "\\\\e", text)
@@ -45,6 +45,14 @@ NR == 1 { sub("^" tool " ", "") }
 /^Flags:$/ { section("OPTIONS"); next }
 
 !NF && current == "SYNOPSIS" { section("DESCRIPTION"); next }
+
+current == "OPTIONS" && !NF { next }
+
+current == "OPTIONS" && /^[^ ]/ {
+  sub(/:$/, "")
+  print ".SS " escaped($0)
+  next
+}
 
 !NF { fill(1); print ".PP"; next }
 

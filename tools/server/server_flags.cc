@@ -92,7 +92,7 @@ class LimitFlags {
       help_.push_back(row.meaning + (unit.empty() ? "" : " Unit: " + unit + "."));
       std::visit(
           [&](const auto field) {
-            gflags::FlagRegisterer(row.name, help_.back().c_str(), kServerFlagsSource,
+            gflags::FlagRegisterer(row.name, help_.back().c_str(), __FILE__,
                                    &(limits_.*field), &(defaults_.*field));
           },
           row.field);
@@ -152,7 +152,7 @@ void CheckFlags() {
 
 }  // namespace
 
-const char* const kServerFlagsSource = __FILE__;
+const FlagSource kServerFlagsSource = {__FILE__, "Flags of the server"};
 
 ServerOptions OptionsFromFlags() {
   CheckFlags();

@@ -6,6 +6,8 @@ configured already. Nothing is downloaded. The wheel is for this machine: it use
 the system. portable_wheel.py makes one for others.
 """
 
+import ast
+import configparser
 import os
 import pathlib
 import re
@@ -13,12 +15,6 @@ import subprocess
 import sys
 import sysconfig
 from typing import Any, Dict, List, Optional
-
-try:
-    import tomllib
-except ModuleNotFoundError as missing:
-    raise RuntimeError(
-        "building needs Python 3.11 or newer; the wheel runs with 3.9 too") from missing
 
 from wheel_file import write_wheel
 
@@ -61,9 +57,17 @@ def all_files(folder: pathlib.Path) -> Dict[str, pathlib.Path]:
 def write(folder: pathlib.Path, files: Dict[str, pathlib.Path], platform: str,
           licences: Dict[str, pathlib.Path]) -> str:
     """Writes the wheel of these files for a platform; returns its name."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        project = tomllib.load(file)["project"]
-    return write_wheel(folder, project, version(), files, ROOT, f"cp39-abi3-{platform}", licences)
+    return write_wheel(folder, project(), version(), files, ROOT, f"cp39-abi3-{platform}", licences)
+
+
+def project() -> Dict[str, Any]:
+    """The table `project` of pyproject.toml. Python 3.9 and 3.10 have no reader of TOML; each value
+    of this file stands on a line and is a literal of Python, too."""
+    file = configparser.ConfigParser()
+    file.read_string((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    table = {name: ast.literal_eval(value) for name, value in file["project"].items()}
+    scripts = file["project.scripts"].items()
+    return {**table, "scripts": {name: ast.literal_eval(value) for name, value in scripts}}
 
 
 def build(build_dir: Optional[str], preset: str = "release") -> pathlib.Path:
@@ -72,7 +76,8 @@ def build(build_dir: Optional[str], preset: str = "release") -> pathlib.Path:
         folder = ROOT / {"release": "build", "wheel": "build/wheel"}[preset]
         # The interpreter itself: that of a virtual environment may be gone at the next build.
         interpreter = os.path.realpath(sys.executable)
-        _run("cmake", "--preset", preset, f"-DPython3_EXECUTABLE={interpreter}")
+        # CMake keeps what it found of another Python, and would mix the two.
+        _run("cmake", "--preset", preset, "-U_Python3*", f"-DPython3_EXECUTABLE={interpreter}")
     else:
         folder = (ROOT / build_dir).resolve()
     _run("cmake", "--build", str(folder), "--parallel", str(len(os.sched_getaffinity(0))),
@@ -83,12 +88,11 @@ def build(build_dir: Optional[str], preset: str = "release") -> pathlib.Path:
 def _run(*command: str) -> None:
     try:
         subprocess.run(command, cwd=ROOT, check=True)
-    except FileNotFoundError as error:
-        raise RuntimeError(f"there is no {command[0]}; expected the packages of "
-                           "tools/install_packages.sh python") from error
-    except subprocess.CalledProcessError as error:
-        raise RuntimeError(f"{' '.join(command)} failed; expected the packages of "
-                           "tools/install_packages.sh python") from error
+    except (FileNotFoundError, subprocess.CalledProcessError) as error:
+        reason = "is not installed" if isinstance(error, FileNotFoundError) else "failed"
+        # Not an exception, of which pip would show some forty lines.
+        raise SystemExit(f"runnel: {' '.join(command)}: {reason}; expected the packages of "
+                         "tools/install_packages.sh python") from error
 
 
 def built_files(folder: pathlib.Path) -> Dict[str, pathlib.Path]:

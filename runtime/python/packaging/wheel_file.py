@@ -12,7 +12,7 @@ _EXECUTABLE, _PLAIN = 0o100755, 0o100644  # file modes
 
 def _metadata(project: Dict[str, Any], version: str, root: pathlib.Path) -> str:
     lines = ["Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {version}",
-             f"Summary: {project['description']}", f"License: {project['license']['text']}",
+             f"Summary: {project['description']}", f"License: {project['license']}",
              f"Requires-Python: {project['requires-python']}"]
     lines += [f"Requires-Dist: {requirement}" for requirement in project["dependencies"]]
     lines += ["Description-Content-Type: text/markdown", "",

@@ -10,9 +10,7 @@ from typing import Dict, List, Literal, Sequence, Union, get_args
 from runnel.errors import DataError
 from runnel.options import Path
 
-_FOLDER = pathlib.Path(__file__).resolve().parent
-PROGRAMS = _FOLDER / "bin"
-_SCRIPT = _FOLDER / "converters" / "models" / "convert.py"
+_PROGRAM = pathlib.Path(__file__).resolve().parent / "bin" / "runnel"
 _NEEDED = {"torch": "python3-torch", "yaml": "python3-yaml", "numpy": "python3-numpy"}
 
 
@@ -38,22 +36,18 @@ def convert(family: Family, source: Path, output: Path, **options: Union[str, fl
     """
     if family not in get_args(Family):
         raise ValueError(f"family is {family!r}, expected one of {', '.join(get_args(Family))}")
+    _check_modules(family)
     flags = [f"--{name}={value}" for name, value in options.items()]
-    done = subprocess.run(command([family, os.fspath(source), f"--output={os.fspath(output)}",
-                                   *flags]),
+    done = subprocess.run(command(["convert", family, os.fspath(source),
+                                   f"--output={os.fspath(output)}", *flags]),
                           env=environment(), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise DataError((done.stderr.strip().splitlines() or ["convert.py failed"])[-1])
     return done.stdout.splitlines()
 
 
-def command(arguments: Sequence[str]) -> List[str]:
-    """The command line that converts in a process of its own, which has its own PyTorch.
-
-    Raises:
-        ModuleNotFoundError: this Python lacks something that the converter imports.
-    """
-    needed = ("numpy",) if arguments[:1] == ["arpa"] else tuple(_NEEDED)
+def _check_modules(family: str) -> None:
+    needed = ("numpy",) if family == "arpa" else tuple(_NEEDED)
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         packages = " ".join(_NEEDED[name] for name in missing)
@@ -61,9 +55,13 @@ def command(arguments: Sequence[str]) -> List[str]:
             f"conversion needs {' and '.join(missing)}, which this Python ({sys.executable}) "
             f"lacks; expected Debian's packages (apt-get install {packages}) in a virtual "
             "environment with --system-site-packages", name=missing[0])
-    return [sys.executable, str(_SCRIPT), *arguments]
+
+
+def command(arguments: Sequence[str]) -> List[str]:
+    """The command line of the program runnel, which runs the other programs of this package."""
+    return [str(_PROGRAM), *arguments]
 
 
 def environment() -> Dict[str, str]:
-    """The environment in which the converter finds the programs of this package."""
-    return {**os.environ, "PATH": f"{PROGRAMS}{os.pathsep}{os.environ.get('PATH', '')}"}
+    """Its environment: the converter runs in this Python."""
+    return {**os.environ, "RUNNEL_PYTHON": sys.executable}

@@ -7,7 +7,9 @@ import gc
 import hashlib
 import importlib.metadata
 import io
+import json
 import os
+import re
 import subprocess
 import sys
 import weakref
@@ -95,15 +97,61 @@ def test_default_build_uses_the_release_preset(monkeypatch):
     monkeypatch.setattr(runnel_build, "_run", lambda *command: commands.append(command))
     assert runnel_build.build(None) == ROOT / "build"
     configure, build = commands
-    assert configure[:3] == ("cmake", "--preset", "release")
+    assert configure[:4] == ("cmake", "--preset", "release", "-U_Python3*")
     assert build[:3] == ("cmake", "--build", str(ROOT / "build"))
     assert build[-1] == "python_package"
 
 
 def test_missing_tools_are_named(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(RuntimeError, match="install_packages.sh python"):
+    with pytest.raises(SystemExit, match="cmake.*not installed.*install_packages.sh python"):
         runnel_build.build(None)
+
+
+def test_another_python_than_the_one_that_configured_the_build(tmp_path):
+    """What CMake has found of one Python is forgotten for the next."""
+    python = (ROOT / "runtime" / "python" / "CMakeLists.txt").read_text(encoding="utf-8")
+    find, = re.findall(r"^find_package\(Python3 .*$", python, re.MULTILINE)
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.25)\nproject(Any C)\n{find}\n"
+        "if(NOT Python3_Development.Module_FOUND)\nmessage(FATAL_ERROR none)\nendif()\n")
+    presets = {"version": 6, "configurePresets": [
+        {"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build"}]}
+    (tmp_path / "CMakePresets.json").write_text(json.dumps(presets))
+    configured = []
+
+    def configure(*command):
+        if command[1] == "--preset":
+            configured.append(subprocess.run(command, cwd=tmp_path, check=True,
+                                             capture_output=True, text=True).stdout)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runnel_build, "_run", configure)
+        runnel_build.build(None)
+        cache = tmp_path / "build" / "CMakeCache.txt"
+        text, count = re.subn(r"^(_Python3_INCLUDE_DIR:.*)=.*", r"\1=/of/another/python",
+                              cache.read_text(), flags=re.MULTILINE)
+        assert count == 1
+        cache.write_text(text)
+        runnel_build.build(None)
+    assert len(configured) == 2 and "/of/another/python" not in cache.read_text()
+
+
+def test_the_build_backend_runs_with_every_python_of_the_package():
+    """As far as its language and modules tell."""
+    oldest = tuple(map(int, re.search(r">=(\d+)\.(\d+)",
+                                      runnel_build.project()["requires-python"]).groups()))
+    for source in (ROOT / "runtime" / "python" / "packaging").glob("*.py"):
+        tree = ast.parse(source.read_text(encoding="utf-8"), feature_version=oldest)
+        imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import)
+                    for name in node.names}
+        assert "tomllib" not in imported, source
+
+
+def test_project_is_read_as_toml_has_it():
+    tomllib = pytest.importorskip("tomllib")
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        assert runnel_build.project() == tomllib.load(file)["project"]
 
 
 def test_types(tmp_path):

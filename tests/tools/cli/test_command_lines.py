@@ -12,7 +12,8 @@ pytestmark = without_sanitizers
 # Every tool and a flag that it requires.
 TOOLS = {"bench_encoder": "model", "bench_language_model": "folder", "compile_lm": "arpa",
          "decode_wav": "model", "dump_encoder": "model", "dump_features": "output",
-         "measure_delay": "model", "pack_model": "model", "verify_streaming": "model"}
+         "list_models": "model", "live_captions": "model", "measure_delay": "model",
+         "pack_model": "model", "verify_streaming": "model"}
 if (BIN / "stream_server").exists():  # not built where its libraries are missing
     TOOLS.update(stream_server="model", stream_client="server", load_client="server")
 WAV = ROOT / "models" / "digits" / "samples" / "ked_year.flac"
@@ -24,12 +25,12 @@ def test_help(tool):
     assert done.returncode == SUCCESS
     assert done.stderr == ""
     assert done.stdout.startswith(tool)
-    assert re.search(rf"^Examples:\n  {tool} --", done.stdout, re.MULTILINE)
+    assert re.search(rf"^Examples:\n  {tool} [^-]", done.stdout, re.MULTILINE)
     assert f"--{TOOLS[tool]}=TEXT" in done.stdout
     assert "logtostderr" not in done.stdout and "flagfile" not in done.stdout
     # Only flags that exist are shown.
     flags = set(re.findall(r"^  --(\w+)", done.stdout, re.MULTILINE))
-    usage = re.sub(r"^  curl .*$", "", done.stdout.split("Flags:")[0], flags=re.MULTILINE)
+    usage = re.sub(r"^  curl .*$", "", done.stdout.split("\nFlags:\n")[0], flags=re.MULTILINE)
     used = set(re.findall(r"--(\w+)", usage))
     assert used <= flags, f"flags that do not exist: {used - flags}"
     assert max(map(len, done.stdout.splitlines())) <= 120
@@ -43,8 +44,18 @@ def test_version(tool):
 @pytest.mark.parametrize("tool", TOOLS)
 def test_flags_that_do_not_exist(tool):
     assert "unknown flag --no_such_flag" in error_line(run(tool, "--no_such_flag=1"), USAGE)
-    assert "unexpected argument 'a.wav'" in error_line(run(tool, "a.wav"), USAGE)
+    meant = f"unknown flag --{TOOLS[tool]}x, did you mean --{TOOLS[tool]}?"
+    assert meant in error_line(run(tool, f"--{TOOLS[tool]}x=1"), USAGE)
     assert f"(see {tool} --help)" in error_line(run(tool), USAGE)
+
+
+@pytest.mark.parametrize("tool, taken", [
+    ("bench_encoder", ["model"]), ("bench_language_model", ["folder"]), ("compile_lm", ["arpa"]),
+    ("dump_encoder", ["model", "wav"]), ("dump_features", ["wav"]), ("pack_model", ["model"]),
+    ("verify_streaming", ["model", "wav"])])
+def test_an_argument_too_many(tool, taken):
+    assert (f"unexpected argument 'x', expected at most the values of --{', --'.join(taken)}"
+            in error_line(run(tool, *taken, "x"), USAGE))
 
 
 @pytest.mark.parametrize("tool, arguments, message", [

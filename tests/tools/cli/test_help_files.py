@@ -43,14 +43,14 @@ def test_bash_offers_commands():
     help_text = succeed("runnel", "--help")
     commands = re.findall(r"^  ([\w-]+) +[^\n]+ \([\w.]+\)$", help_text, re.MULTILINE)
     assert complete("runnel", "") == [*commands, "help", "--help", "--version"]
-    assert complete("runnel", "dec") == ["decode"]
+    assert complete("runnel", "trans") == ["transcribe"]
     assert complete("runnel", "help", "") == commands
-    assert complete("runnel", "help", "decode", "") == []
+    assert complete("runnel", "help", "transcribe", "") == []
 
 
 def test_bash_offers_flags_of_commands():
-    assert complete("runnel", "decode", "--") == complete("decode_wav", "--")
-    assert complete("runnel", "decode", "--word_l") == ["--word_list="]
+    assert complete("runnel", "transcribe", "--") == complete("decode_wav", "--")
+    assert complete("runnel", "transcribe", "--word_l") == ["--word_list="]
     assert complete("runnel", "nothing", "--") == []
 
 
@@ -88,8 +88,9 @@ def test_manual_page_has_the_help(tool):
     # Lines of the usage are kept: calls, lists and examples as they are, paragraphs to be filled.
     for line in usage.splitlines():
         assert line in ("", "Examples:") or line in shown, line
-    for line in flags.splitlines():
-        assert " ".join(line.split()) in shown, line
+    for line in filter(None, flags.splitlines()):
+        is_title = line[0] != " "
+        assert (f".SS {line[:-1]}" if is_title else " ".join(line.split())) in shown, line
     sections = re.findall(r"^\.SH (.*)$", page, re.MULTILINE)
     assert sections == ["NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "OPTIONS"]
     assert page.count("\n.nf\n") == page.count("\n.fi\n") >= 2

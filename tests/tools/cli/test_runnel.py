@@ -27,15 +27,17 @@ def test_help_lists_every_tool():
     tools = {path.stem for path in (ROOT / "tools").glob("*.cc")}
     assert sorted(programs) == sorted(tools - {"runnel", "bench_operations"} | {"convert.py"})
     text = succeed("runnel", "--help")
-    assert max(map(len, text.splitlines())) <= 120 and "\nExamples:\n  runnel decode --" in text
-    assert succeed("runnel", "help") == succeed("runnel", "-h") == text
+    assert max(map(len, text.splitlines())) <= 120 and "\nExamples:\n  runnel transcribe " in text
+    assert succeed("runnel", "help") == succeed("runnel", "-h") == succeed("runnel") == text
 
 
 def test_version():
     header = (ROOT / "runtime" / "version.h").read_text(encoding="utf-8")
     version = re.search(r'RUNNEL_VERSION "(.*)"', header)[1]
     assert succeed("runnel", "--version") == f"runnel (Runnel) {version}\n"
-    assert succeed("runnel", "decode", "--version") == f"runnel decode (Runnel) {version}\n"
+    # A command of an earlier release, by its present name.
+    for name in ("transcribe", "decode"):
+        assert succeed("runnel", name, "--version") == f"runnel transcribe (Runnel) {version}\n"
 
 
 @pytest.mark.parametrize("name, program", [
@@ -54,22 +56,22 @@ def test_help_of_every_command(name, program):
 
 
 def test_a_command_is_its_tool():
-    digits = ["--model=models/digits/digits.pt", f"--wav_scp={SAMPLE_LIST}"]
-    done = run("runnel", "decode", *digits)
+    done = run("runnel", "transcribe", "models/digits/digits.pt", f"--wav_scp={SAMPLE_LIST}")
     assert done.returncode == SUCCESS
     assert done.stdout == (SAMPLES / "text").read_text(encoding="utf-8")
-    assert done.stderr.startswith("runnel decode: model digits")
-    done = run("runnel", "decode", "--wav=a.wav")
+    assert done.stderr.startswith("runnel transcribe: model digits")
+    done = run("runnel", "transcribe", "--wav=a.wav")
     assert done.returncode == USAGE and done.stdout == ""
-    assert done.stderr == ("runnel decode: --model is missing, expected a model file "
-                           "(models/README.md) (see runnel decode --help)\n")
+    assert done.stderr == ("runnel transcribe: --model is missing, expected a model file "
+                           "(models/README.md) (see runnel transcribe --help)\n")
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ([], "the command is missing"),
-    (["decod"], "unknown command 'decod', expected one of decode, serve, "),
-    (["help", "decod"], "unknown command 'decod', expected one of decode, serve, "),
-    (["--no_such_flag"], "unknown command '--no_such_flag', expected one of decode"),
+    (["fly"], "unknown command 'fly', expected one of transcribe, live, serve, "),
+    (["help", "fly"], "unknown command 'fly', expected one of transcribe, live, serve, "),
+    (["--no_such_flag"], "unknown command '--no_such_flag', expected one of transcribe"),
+    (["trancsribe"], "unknown command 'trancsribe', did you mean 'transcribe'?"),
+    (["model"], "unknown command 'model', did you mean 'models'?"),
 ])
 def test_wrong_commands(arguments, message):
     line = error_line(run("runnel", *arguments), USAGE)
@@ -88,9 +90,9 @@ def test_programs_are_found_beside_it(tmp_path):
     alone = tmp_path / "bin" / "runnel"
     alone.parent.mkdir()
     shutil.copy(BIN / "runnel", alone)
-    done = subprocess.run([alone, "decode", "--help"], text=True, capture_output=True, check=False,
+    done = subprocess.run([alone, "transcribe", "--help"], text=True, capture_output=True, check=False,
                           env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
-    assert done.stderr == (f"runnel: decode needs {alone.parent / 'decode_wav'}, which is not "
+    assert done.stderr == (f"runnel: transcribe needs {alone.parent / 'decode_wav'}, which is not "
                            "installed\n")
     assert done.returncode == FAILURE
     link = tmp_path / "link"

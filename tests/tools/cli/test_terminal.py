@@ -1,5 +1,6 @@
 """The output of decode_wav to a terminal, without control characters from file names."""
 
+import re
 import struct
 import subprocess
 import threading
@@ -11,14 +12,15 @@ MODEL = f"--model={TINY_MODEL}"
 CLEAR = b"\r\x1b[K"  # written by the console: go to the beginning of the line and clear it
 
 
-def feed_until_bar(options, terminal, stderr):
-    """Feeds a recording without an end until the terminal shows a bar; what came out.
+def feed_until_bar(options, terminal, stderr, num_bytes=0xffffffff, bar=b" s of audio"):
+    """Feeds a recording until the terminal shows `bar`; what came out.
 
-    Where none is to come, `terminal` is None: the recording has ten seconds.
+    Where none is to come, `terminal` is None: the recording has ten seconds. `num_bytes`: as the
+    header announces them; by default, no length.
     """
     header = (b"RIFF\xff\xff\xff\xffWAVEfmt "
               + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16)
-              + b"data\xff\xff\xff\xff")
+              + b"data" + struct.pack("<I", num_bytes))
     process = subprocess.Popen(command("decode_wav", MODEL, "--wav=-", *options),
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
     watchdog = threading.Timer(120, process.kill)  # a hang becomes a failure
@@ -29,7 +31,7 @@ def feed_until_bar(options, terminal, stderr):
         if terminal is None:
             process.stdin.write(10 * second)
         else:
-            while process.poll() is None and not terminal.shows(b" s of audio", 0.01):
+            while process.poll() is None and not terminal.shows(bar, 0.01):
                 process.stdin.write(second)
                 process.stdin.flush()
         output, errors = process.communicate()
@@ -56,6 +58,20 @@ def test_progress_bar_only_on_a_terminal():
     for options in [], ["--partial"]:
         _, errors = feed_until_bar(options, None, subprocess.PIPE)
         assert b" s of audio" not in errors and b"\x1b" not in errors
+
+
+def test_progress_within_a_recording():
+    """That announces a hundred minutes; a half of them is more than is fed until a bar comes."""
+    terminal = Terminal()
+    feed_until_bar([], terminal, terminal.slave, 6000 * 32000, b" %, ")
+    shown = terminal.close().decode()
+    percent, seconds = map(float, re.search(r"0/1 files, (\d+) %, (\d+\.\d) s of audio",
+                                            shown).groups())
+    assert abs(percent - seconds / 60) < 0.51  # both are rounded
+
+    terminal = Terminal()
+    feed_until_bar(["--quiet"], None, terminal.slave, 10 * 32000)
+    assert terminal.close() == b""
 
 
 def test_names_do_not_control_the_terminal(tmp_path):

@@ -235,11 +235,44 @@ def test_truncated_wav_is_decoded_as_far_as_it_goes_and_named(tmp_path):
     assert piped.stdout.decode() == done.stdout.splitlines(True)[0].replace("half", "stdin")
 
 
-@pytest.mark.parametrize("name", ["wav", "wav_scp"])
-def test_recordings_in_two_flags_are_refused(name):
-    path = f"--{name}={SAMPLES / 'wav.scp'}"
+def test_two_lists_are_refused():
+    path = f"--wav_scp={SAMPLES / 'wav.scp'}"
     assert error_line(run("decode_wav", MODEL, path, path), USAGE).startswith(
-        f"decode_wav: --{name} is given twice, expected once")
+        "decode_wav: --wav_scp is given twice, expected once")
+
+
+def test_recordings_without_flags(tmp_path):
+    """Names may have commas; flags may be given again, and stand anywhere."""
+    for name in ("one,two.wav", "a.wav", "b.wav", "c.wav"):
+        write_audio(tmp_path / name, seconds=0.5)
+    model = MODEL.partition("=")[2]
+    for arguments, ids in (([model, "one,two.wav", "a.wav"], ["one,two", "a"]),
+                           (["a.wav", MODEL, "--wav=b.wav,c.wav"], ["a", "b", "c"]),
+                           ([MODEL, "--wav=b.wav", "--wav", "a.wav"], ["b", "a"]),
+                           ([model, "--quiet", "--", "c.wav"], ["c"])):
+        done = subprocess.run(command("decode_wav", *arguments), cwd=tmp_path, check=True,
+                              capture_output=True, text=True)
+        assert [line.split()[0] for line in done.stdout.splitlines()] == ids, arguments
+
+
+def test_quiet(tmp_path):
+    """No line but results, warnings and errors."""
+    listing = f"--wav_scp={SAMPLE_LIST}"
+    loud = run("decode_wav", MODEL, listing)
+    assert [line.split()[1] for line in loud.stderr.splitlines()] == ["model", "files", "chunk"]
+    quiet = run("decode_wav", MODEL, listing, "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, loud.stdout, "")
+    silent = tmp_path / "silent.wav"
+    soundfile.write(silent, np.zeros(0), 16000, subtype="PCM_16")
+    done = run("decode_wav", MODEL, silent, "missing.wav", "--quiet")
+    assert done.returncode == FAILURE and done.stderr.splitlines() == [
+        f"decode_wav: {silent}: has no samples",
+        "decode_wav: missing.wav: cannot open: No such file or directory"]
+
+
+def test_no_statistics_when_nothing_was_decoded():
+    line = error_line(run("decode_wav", MODEL, "missing.wav"), FAILURE)
+    assert line == "decode_wav: missing.wav: cannot open: No such file or directory"
 
 
 def test_recordings_without_samples_are_named(tmp_path):

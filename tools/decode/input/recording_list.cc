@@ -32,18 +32,9 @@ std::string Stem(const std::string& path) {
 
 }  // namespace
 
-std::vector<Recording> RecordingsFromPaths(const std::string& paths) {
+std::vector<Recording> RecordingsFromPaths(const std::vector<std::string>& paths) {
   std::vector<Recording> recordings;
-  for (size_t begin = 0; begin <= paths.size();) {
-    const size_t end = std::min(paths.find(',', begin), paths.size());
-    const std::string path = paths.substr(begin, end - begin);
-    if (path.empty()) {
-      throw std::invalid_argument("the files are '" + paths +
-                                  "', expected file names between commas");
-    }
-    recordings.push_back({Stem(path), path});
-    begin = end + 1;
-  }
+  for (const std::string& path : paths) recordings.push_back({Stem(path), path});
   std::map<std::string, int> uses;
   for (const Recording& recording : recordings) ++uses[recording.id];
   std::set<std::string> ids;

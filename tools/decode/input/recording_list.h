@@ -1,4 +1,4 @@
-// Lists of recordings: the values of --wav and --wav_scp as (id, path) pairs.
+// Lists of recordings: files and the content of --wav_scp as (id, path) pairs.
 #ifndef RUNNEL_TOOLS_DECODE_INPUT_RECORDING_LIST_H_
 #define RUNNEL_TOOLS_DECODE_INPUT_RECORDING_LIST_H_
 
@@ -13,11 +13,10 @@ struct Recording {
   std::string path;  // relative to the current directory; "-": standard input
 };
 
-// `paths`: file names separated by commas; only a list can name a file whose name has a comma. The
-// id is the file name without folder and extension, "stdin" for "-"; characters that an id cannot
-// hold become "_". Files with equal ids have their whole path as id. Throws std::invalid_argument
-// on an empty name or a file listed twice.
-std::vector<Recording> RecordingsFromPaths(const std::string& paths);
+// The id is the file name without folder and extension, "stdin" for "-"; characters that an id
+// cannot hold become "_". Files with equal ids have their whole path as id. Throws
+// std::invalid_argument on a file listed twice.
+std::vector<Recording> RecordingsFromPaths(const std::vector<std::string>& paths);
 
 // Reads a Kaldi wav.scp: "id path" per line, LF or CRLF. Throws std::runtime_error, which names the
 // file and the line, for an empty line, a missing path, an id that is not text or occurs twice,

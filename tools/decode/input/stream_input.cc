@@ -27,6 +27,7 @@ class AudioInput final : public StreamInput {
     return false;
   }
   double seconds_read() const override { return audio_.seconds_read(); }
+  std::optional<double> announced_s() const override { return audio_.announced_s(); }
   std::vector<std::string> Warnings() const override { return audio_.Warnings(); }
 
  private:
@@ -49,6 +50,7 @@ class FeatureInput final : public StreamInput {
     return false;
   }
   double seconds_read() const override { return seconds_read_; }
+  std::optional<double> announced_s() const override { return std::nullopt; }
   std::vector<std::string> Warnings() const override { return {}; }
 
  private:

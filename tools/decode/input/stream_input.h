@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_DECODE_INPUT_STREAM_INPUT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ class StreamInput {
 
   // Of audio read so far.
   virtual double seconds_read() const = 0;
-  // As AudioSource has it.
+  // As AudioSource has them.
+  virtual std::optional<double> announced_s() const = 0;
   virtual std::vector<std::string> Warnings() const = 0;
 };
 
