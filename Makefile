@@ -17,7 +17,8 @@ help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
 	@echo 'make serve         install packages, build, run the server with the shipped model on PORT ($(PORT))'
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
-	@echo 'make build         build the library and the tools into build/ (the default); programs are in build/bin'
+	@echo 'make build         install packages, build the library and the tools into build/ (the default); programs are'
+	@echo '                   in build/bin'
 	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 40 minutes'
 	@echo 'make soak          install packages, build, load a server with SOAK_STREAMS ($(SOAK_STREAMS)) streams, kill'
 	@echo '                   one, and so on; writes docs/soak.md, in an hour'
@@ -40,20 +41,21 @@ help:
 	@echo 'make clean         remove the build folders'
 
 build:
+	tools/install_packages.sh build
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS)
 
 demo:
 	tools/install_packages.sh build
 	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target decode_wav
-	build/bin/decode_wav --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp --partial
+	cmake --build --preset release --parallel $(JOBS) --target decode_wav runnel
+	build/bin/runnel transcribe models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp --partial
 
 serve:
 	tools/install_packages.sh build
 	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target stream_server
-	build/bin/stream_server --model=models/digits/digits.pt --port=$(PORT)
+	cmake --build --preset release --parallel $(JOBS) --target stream_server runnel
+	build/bin/runnel serve models/digits/digits.pt --port=$(PORT)
 
 test:
 	tools/install_packages.sh test

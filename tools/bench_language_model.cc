@@ -263,7 +263,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  runnel::ToolMain(
-      argc, argv,
-      {"bench_language_model", runnel::kUsage, {{__FILE__}}, {"folder"}, {"folder"}}, runnel::Run);
+  runnel::ToolMain(argc, argv,
+                   {"bench_language_model", runnel::kUsage, {{__FILE__}}, {"folder"}, {"folder"}},
+                   runnel::Run);
 }

@@ -65,7 +65,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  runnel::ToolMain(
-      argc, argv,
-      {"compile_lm", runnel::kUsage, {{__FILE__}}, {"arpa", "output"}, {"arpa"}}, runnel::Run);
+  runnel::ToolMain(argc, argv,
+                   {"compile_lm", runnel::kUsage, {{__FILE__}}, {"arpa", "output"}, {"arpa"}},
+                   runnel::Run);
 }

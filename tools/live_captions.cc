@@ -75,7 +75,8 @@ class Recorder {
  private:
   static std::string Command(int rate_hz) {
     const std::string rate = std::to_string(rate_hz);
-    return "if command -v arecord >/dev/null; then exec arecord -q -t wav -f S16_LE -c 1 -r " + rate +
+    return "if command -v arecord >/dev/null; then exec arecord -q -t wav -f S16_LE -c 1 -r " +
+           rate +
            "; elif command -v parec >/dev/null; then exec parec --file-format=wav --format=s16le "
            "--channels=1 --rate=" +
            rate + "; else exit " + std::to_string(kNoRecorder) + "; fi";
@@ -109,6 +110,7 @@ void ShowAudio(const std::string& path, Stream* stream, Recorder* recorder, Cons
   stream->Decode();
   ShowUtterances(stream, console);
   console->SetStatus("");
+  for (const std::string& warning : audio.Warnings()) console->Info(warning);
 }
 
 int Run(Console* console) {

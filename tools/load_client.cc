@@ -226,13 +226,12 @@ int Run(Console* console) {
 }  // namespace runnel::client
 
 int main(int argc, char** argv) {
-  runnel::ToolMain(
-      argc, argv,
-      {"load_client",
-       runnel::client::kUsage,
-       {{__FILE__}, runnel::client::kClientFlagsSource},
-       {"server", "wav", "wav_scp", "streams", "rounds", "duration_s", "json"},
-       {"server", "wav"},
-       {"wav"}},
-      runnel::client::Run);
+  runnel::ToolMain(argc, argv,
+                   {"load_client",
+                    runnel::client::kUsage,
+                    {{__FILE__}, runnel::client::kClientFlagsSource},
+                    {"server", "wav", "wav_scp", "streams", "rounds", "duration_s", "json"},
+                    {"server", "wav"},
+                    {"wav"}},
+                   runnel::client::Run);
 }

@@ -83,9 +83,9 @@ const Command& FindCommand(const std::string& name) {
     known += (known.empty() ? "" : ", ") + command.name;
   }
   const std::string closest = ClosestName(name, names);
-  throw std::invalid_argument("unknown command '" + name + "', " +
-                              (closest.empty() ? "expected one of " + known
-                                               : "did you mean '" + closest + "'?"));
+  throw std::invalid_argument(
+      "unknown command '" + name + "', " +
+      (closest.empty() ? "expected one of " + known : "did you mean '" + closest + "'?"));
 }
 
 fs::path OwnFolder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
@@ -113,7 +113,8 @@ void AddToPath(const std::string& folder) {
   ::setenv("RUNNEL_COMMAND", ("runnel " + command.name).c_str(), 1);
   if (command.program == kConvert) {
     AddToPath(OwnFolder().string());  // conversions run tools
-    // Set by the Python package: the converter runs in the Python that the package is installed for.
+    // Set by the Python package: the converter runs in the Python that the package is installed
+    // for.
     if (const char* const python = std::getenv("RUNNEL_PYTHON")) {
       arguments.insert(arguments.begin(), path);
       path = python;

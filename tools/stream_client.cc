@@ -180,13 +180,12 @@ int Run(Console* console) {
 }  // namespace runnel::client
 
 int main(int argc, char** argv) {
-  runnel::ToolMain(
-      argc, argv,
-      {"stream_client",
-       runnel::client::kUsage,
-       {{__FILE__}, runnel::client::kClientFlagsSource},
-       {"server", "wav", "wav_scp", "partial", "endpointing", "protocol", "speed"},
-       {"server", "wav"},
-       {"wav"}},
-      runnel::client::Run);
+  runnel::ToolMain(argc, argv,
+                   {"stream_client",
+                    runnel::client::kUsage,
+                    {{__FILE__}, runnel::client::kClientFlagsSource},
+                    {"server", "wav", "wav_scp", "partial", "endpointing", "protocol", "speed"},
+                    {"server", "wav"},
+                    {"wav"}},
+                   runnel::client::Run);
 }

@@ -42,8 +42,8 @@ def converted(toolkit: str) -> pathlib.Path:
     folder = temporary_folder("stream-your-model-")
     source = (need_shared(f"family_golden/{case}") if case
               else NemoFile("conformer_offline").write(folder / "tiny.nemo"))
-    python, program, family, _, *options = commands(toolkit)[0]
-    assert (python, program) == ("python3", "models/convert.py")
+    program, word, family, _, *options = commands(toolkit)[0]
+    assert (program, word) == ("build/bin/runnel", "convert")
     assert options[-1] == "--output=model.pt"
     model = folder / "model.pt"
     assert convert([family, str(source), *options[:-1], *flags, f"--output={model}"]) == 0
@@ -52,20 +52,17 @@ def converted(toolkit: str) -> pathlib.Path:
 
 @pytest.mark.parametrize("toolkit", RECORDED)
 def test_decodes(toolkit: str) -> None:
-    program, model, *flags = commands(toolkit)[2]
-    assert (program, model) == ("build/bin/decode_wav", "--model=model.pt")
-    flags.remove("--wav=recording.wav")
-    flags.remove("--partial")
-    lines = succeed("decode_wav", f"--model={converted(toolkit)}",
-                    f"--wav={SAMPLES / 'ked_year.flac'}", *flags).splitlines()
+    program, *words, recording, chunk, context, partial = commands(toolkit)[2]
+    assert (program, *words) == ("build/bin/runnel", "transcribe", "model.pt")
+    assert (recording, partial) == ("recording.wav", "--partial")
+    lines = succeed("runnel", "transcribe", converted(toolkit), SAMPLES / "ked_year.flac", chunk,
+                    context).splitlines()
     assert len(lines) == 1 and lines[0].startswith("ked_year")
 
 
 @needs_reference
 @pytest.mark.parametrize("toolkit", RECORDED)
 def test_is_checked(toolkit: str) -> None:
-    assert commands(toolkit)[1] == ["build/bin/verify_streaming", "--model=model.pt",
-                                    "--seconds=30"]
-    report = succeed("verify_streaming", f"--model={converted(toolkit)}", "--seconds=2",
-                     "--precision=float32")
+    assert commands(toolkit)[1] == ["build/bin/runnel", "verify", "model.pt", "--seconds=30"]
+    report = succeed("runnel", "verify", converted(toolkit), "--seconds=2", "--precision=float32")
     assert report.splitlines()[-1] == "passed"

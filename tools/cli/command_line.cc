@@ -67,8 +67,8 @@ std::map<std::string, std::string>& FormerFlags() {
 const Flag* Find(const std::vector<Flag>& flags, const std::string& given) {
   const auto former = FormerFlags().find(given);
   const std::string& name = former == FormerFlags().end() ? given : former->second;
-  const auto found = std::find_if(flags.begin(), flags.end(),
-                                  [&](const Flag& flag) { return flag.name == name; });
+  const auto found =
+      std::find_if(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.name == name; });
   return found == flags.end() ? nullptr : &*found;
 }
 

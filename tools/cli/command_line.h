@@ -52,8 +52,8 @@ void AcceptFormerFlag(const std::string& former, const std::string& name);
 // Whether the command line set the flag, even to its default.
 bool IsFlagGiven(const std::string& name);
 
-// The files that a flag of ToolInfo::file_lists names, in the order of the command line. A comma in
-// an argument without the flag's name is a part of the file's name.
+// The files of a flag of ToolInfo::file_lists: first those behind its name, then the arguments
+// without a name, in which a comma is a part of the file's name.
 const std::vector<std::string>& FilesOf(const std::string& flag);
 
 // The value expected of --model, in every tool.

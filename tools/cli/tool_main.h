@@ -16,9 +16,10 @@ constexpr int kExitUsage = 2;    // wrong flags
 // the exit code. Ends the process with that code. Neither destructors of static objects nor
 // functions of std::atexit are called. An exception becomes one line on standard error and an exit
 // code: kExitUsage for std::invalid_argument, which libraries throw on bad options, kExitFailure
-// for all others. A file at its size limit (ulimit -f) causes a write error instead of a signal.
-// A standard output whose reader is gone ends the process silently, by SIGPIPE. Messages and help use the name in the environment variable RUNNEL_COMMAND, if
-// it is set, in place of that of `info`.
+// for all others. A file at its size limit (ulimit -f) causes a write error instead of a
+// signal. A standard output whose reader is gone ends the process silently, by SIGPIPE. Messages
+// and help use the name in the environment variable RUNNEL_COMMAND, if it is set, in place of that
+// of `info`.
 [[noreturn]] void ToolMain(int argc, char** argv, const ToolInfo& info,
                            int (*run)(Console* console));
 

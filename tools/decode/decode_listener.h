@@ -24,8 +24,8 @@ class DecodeListener {
  public:
   virtual ~DecodeListener() = default;
 
-  // `seconds` more of the audio have been read. `part`: what has been read of the recording, 0 to 1;
-  // 0 where its length is not known.
+  // `seconds` more of the audio have been read. `part`: what has been read of the recording, 0 to
+  // 1; 0 where its length is not known.
   virtual void OnAudio(size_t index, double seconds, double part) = 0;
 
   // A chunk has changed the best text of an utterance, which OnUtterance has not reported yet.

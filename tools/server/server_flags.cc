@@ -92,8 +92,8 @@ class LimitFlags {
       help_.push_back(row.meaning + (unit.empty() ? "" : " Unit: " + unit + "."));
       std::visit(
           [&](const auto field) {
-            gflags::FlagRegisterer(row.name, help_.back().c_str(), __FILE__,
-                                   &(limits_.*field), &(defaults_.*field));
+            gflags::FlagRegisterer(row.name, help_.back().c_str(), __FILE__, &(limits_.*field),
+                                   &(defaults_.*field));
           },
           row.field);
     }

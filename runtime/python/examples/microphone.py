@@ -4,6 +4,7 @@ Records with the package sounddevice if it is installed, otherwise with arecord 
 utterance becomes a line; the text that is spoken now is shown until then. Ctrl-C ends.
 """
 
+import shutil
 import subprocess
 import sys
 from typing import Iterator
@@ -28,6 +29,9 @@ def record_with_sounddevice(rate_hz: int) -> Iterator[np.ndarray]:
 def record_with_arecord(rate_hz: int) -> Iterator[np.ndarray]:
     """The same; ends with the program."""
     command = ["arecord", "-q", "-t", "raw", "-f", "S16_LE", "-c", "1", "-r", str(rate_hz)]
+    if shutil.which(command[0]) is None:
+        sys.exit("microphone.py: there is no arecord, expected Debian's package alsa-utils or "
+                 "Python's package sounddevice")
     with subprocess.Popen(command, stdout=subprocess.PIPE) as recorder:
         while packet := recorder.stdout.read(rate_hz // 10 * 2):
             yield np.frombuffer(packet[:len(packet) // 2 * 2], np.int16)

@@ -5,7 +5,7 @@ connection. The server answers with lines of JSON: {"text": ..., "is_final": ...
 
     arecord -q -t raw -f S16_LE -r 16000 | nc -N localhost 8000
 
-stream_server (python -m runnel serve) is the server for production.
+stream_server (runnel serve) is the server for production.
 """
 
 import asyncio

@@ -2,7 +2,8 @@
 
 It holds the shared libraries that it needs (bundled_libraries.py), and is linked for an older
 libstdc++ than that of this machine (the preset `wheel`). It has no media_decoder and no
-stream_server, whose libraries take more than the rest, and no verify_streaming. Needs the packages
+stream_server, whose libraries take more than the rest, no clients of the server, and no
+verify_streaming. Needs the packages
 of tools/install_packages.sh wheel.
 """
 

@@ -1,4 +1,4 @@
-"""python -m runnel and the command runnel of the virtual environment: one program, that of the tools."""
+"""python -m runnel and the command runnel of pip: one program, that of the tools."""
 
 import signal
 import subprocess

@@ -20,7 +20,7 @@ def test_convert(tmp_path):
     lines = runnel.convert("wenet", experiment, tmp_path / "a.pt", name="mine")
     assert lines[-1].startswith(f"{tmp_path / 'a.pt'}: written")
     usage = run_python("-m", "runnel", "convert", "--help").stdout
-    assert usage.startswith("usage: python -m runnel convert ")
+    assert usage.startswith("usage: runnel convert ")
     assert runnel.load(tmp_path / "a.pt").name == "mine"
     # With packed weights, by the program in the package.
     done = run_python("-m", "runnel", "convert", "wenet", experiment,

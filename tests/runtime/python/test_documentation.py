@@ -59,7 +59,9 @@ def test_three_commands_of_the_page():
     packages, install, transcribe = blocks("sh")[0].splitlines()
     assert packages == "tools/install_packages.sh python"
     assert install.endswith("/bin/pip install .") and "--system-site-packages" in install
-    done = run_python(*transcribe.split()[1:], cwd=ROOT)
+    program, *words = transcribe.split()
+    assert program == "~/runnel-python/bin/runnel"
+    done = run_python("-m", "runnel", *words, cwd=ROOT)
     assert done.stdout == blocks("text")[0]
     done = subprocess.run([ROOT / "tools" / "install_packages.sh", "nothing"], capture_output=True,
                           text=True, check=False)
@@ -131,6 +133,14 @@ def test_microphone(tmp_path, sounddevice):
                            "PYTHONPATH": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("two zero two six\n") and "\x1b[Ktwo zero" in done.stdout
+
+
+def test_microphone_without_a_recorder(tmp_path):
+    (tmp_path / "sounddevice.py").write_text("raise ImportError\n")
+    done = run_python(EXAMPLES / "microphone.py", MODEL,
+                      env={**ENVIRONMENT, "PATH": "/nowhere", "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 1 and "alsa-utils" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def ask(port: int, samples: np.ndarray) -> list[dict]:

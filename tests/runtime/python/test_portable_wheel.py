@@ -26,7 +26,8 @@ PLATFORM = f"{wheel_check.PLATFORM}_x86_64"
 @pytest.fixture(scope="module", name="wheel")
 def fixture_wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("portable")
-    left_out = ("stream_server", "media_decoder", "verify_streaming")
+    left_out = ("stream_server", "stream_client", "load_client", "media_decoder",
+                "verify_streaming")
     files = {name: path for name, path in runnel_build.all_files(BUILD).items()
              if not name.endswith(left_out)}
     libraries = bundled_libraries.libraries_of(
@@ -98,10 +99,15 @@ def test_beside_pytorch(unpacked, imports):
 
 
 def test_programs_run(unpacked):
-    for name in ("pack_model", "compile_lm"):
-        done = subprocess.run([unpacked / "runnel" / "bin" / name, "--version"], check=True,
-                              capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
-        assert done.stdout.startswith(f"{name} (Runnel) ")
+    def succeed(*words):
+        return subprocess.run([unpacked / "runnel" / "bin" / "runnel", *words], check=True,
+                              capture_output=True, text=True,
+                              env={"PATH": os.environ["PATH"]}).stdout
+
+    for name in ("pack", "compile-lm", "live", "bench"):
+        assert succeed(name, "--version").startswith(f"runnel {name} (Runnel) ")
+    assert succeed("transcribe", DIGITS / "digits.pt", SAMPLES / "ked_year.flac") == (
+        "ked_year two zero two six\n")
 
 
 def test_a_library_that_is_missing_is_named(monkeypatch):

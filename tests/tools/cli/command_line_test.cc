@@ -103,7 +103,8 @@ TEST_F(CommandLineTest, HelpAndVersionWin) {
 
 TEST_F(CommandLineTest, NamesWhatIsWrong) {
   EXPECT_EQ(ParseError({"--no_such_flag=1"}), "unknown flag --no_such_flag");
-  EXPECT_EQ(ParseError({"--notest_count"}), "unknown flag --notest_count, did you mean --test_count?");
+  EXPECT_EQ(ParseError({"--notest_count"}),
+            "unknown flag --notest_count, did you mean --test_count?");
   EXPECT_EQ(ParseError({"--test_count"}), "--test_count has no value");
   EXPECT_EQ(ParseError({"--test_count=1.5"}), "--test_count is '1.5', expected an integer");
   EXPECT_EQ(ParseError({"--test_count="}), "--test_count is '', expected an integer");
@@ -116,7 +117,8 @@ TEST_F(CommandLineTest, NamesWhatIsWrong) {
 }
 
 TEST_F(CommandLineTest, NamesTheFlagThatIsMeant) {
-  EXPECT_EQ(ParseError({"--test_cuont=1"}), "unknown flag --test_cuont, did you mean --test_count?");
+  EXPECT_EQ(ParseError({"--test_cuont=1"}),
+            "unknown flag --test_cuont, did you mean --test_count?");
   EXPECT_EQ(ParseError({"--tets-exact"}), "unknown flag --tets_exact, did you mean --test_exact?");
   EXPECT_EQ(ParseError({"--best=1"}), "unknown flag --best");
 }
@@ -132,7 +134,9 @@ TEST_F(CommandLineTest, ArgumentsWithoutNames) {
   EXPECT_EQ(FilesOf("test_files"), (Files{"b", "c"}));
   EXPECT_TRUE(IsFlagGiven("test_files"));
   const ToolInfo one{"test_tool", "test_tool tests.\n", {{__FILE__}}, {}, {"test_name"}};
-  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { ParseCommandLine(one, {"a", "b"}); }),
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] {
+              ParseCommandLine(one, {"a", "b"});
+            }),
             "unexpected argument 'b', expected at most the values of --test_name");
 }
 

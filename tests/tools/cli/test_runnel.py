@@ -90,8 +90,8 @@ def test_programs_are_found_beside_it(tmp_path):
     alone = tmp_path / "bin" / "runnel"
     alone.parent.mkdir()
     shutil.copy(BIN / "runnel", alone)
-    done = subprocess.run([alone, "transcribe", "--help"], text=True, capture_output=True, check=False,
-                          env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
+    done = subprocess.run([alone, "transcribe", "--help"], text=True, capture_output=True,
+                          check=False, env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
     assert done.stderr == (f"runnel: transcribe needs {alone.parent / 'decode_wav'}, which is not "
                            "installed\n")
     assert done.returncode == FAILURE

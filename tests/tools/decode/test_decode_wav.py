@@ -247,7 +247,7 @@ def test_recordings_without_flags(tmp_path):
         write_audio(tmp_path / name, seconds=0.5)
     model = MODEL.partition("=")[2]
     for arguments, ids in (([model, "one,two.wav", "a.wav"], ["one,two", "a"]),
-                           (["a.wav", MODEL, "--wav=b.wav,c.wav"], ["a", "b", "c"]),
+                           (["a.wav", MODEL, "--wav=b.wav,c.wav"], ["b", "c", "a"]),
                            ([MODEL, "--wav=b.wav", "--wav", "a.wav"], ["b", "a"]),
                            ([model, "--quiet", "--", "c.wav"], ["c"])):
         done = subprocess.run(command("decode_wav", *arguments), cwd=tmp_path, check=True,

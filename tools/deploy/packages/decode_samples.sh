@@ -4,5 +4,5 @@
 set -eu
 cd /usr/share/runnel
 samples=models/digits/samples
-runnel decode --model=models/digits/digits.pt --wav_scp=$samples/wav.scp "$@" | cmp - $samples/text
+runnel transcribe models/digits/digits.pt --wav_scp=$samples/wav.scp "$@" | cmp - $samples/text
 echo "decode_samples: the text of $(wc -l <$samples/text) recordings is right${*:+ ($*)}"

@@ -45,8 +45,8 @@ try:
     print(runnel.load('$digits', backend='libtorch').transcribe('$sample'))
 except runnel.DataError as error:
     sys.exit(str(error))"
-refuses runnel decode --model=$digits --wav=$sample --backend=libtorch
-refuses runnel verify --model=$digits --wav=$sample
+refuses runnel transcribe $digits $sample --backend=libtorch
+refuses runnel verify $digits $sample
 refuses stream_server --model=$digits --port=0 --precision=float64 --snapshot_store=none
 refuses python3 -c "$reference_in_python"
 

@@ -37,7 +37,8 @@ TEST(RecordingsFromPathsTest, IdIsTheNameWithoutFolderAndExtension) {
 }
 
 TEST(RecordingsFromPathsTest, EqualNamesGetTheirPath) {
-  EXPECT_EQ(Ids({"x/a.wav", "b.wav", "y/a.wav"}), (std::vector<std::string>{"x/a.wav", "b", "y/a.wav"}));
+  EXPECT_EQ(Ids({"x/a.wav", "b.wav", "y/a.wav"}),
+            (std::vector<std::string>{"x/a.wav", "b", "y/a.wav"}));
   EXPECT_EQ(Ids({"a.wav", "a.flac"}), (std::vector<std::string>{"a.wav", "a.flac"}));
 }
 
