@@ -285,14 +285,17 @@ int Run(Console* console) {
   const LatencyHistogram latency =
       DecodeRecordings(model, recordings, finished, options, &progress, console);
   console->SetStatus("");
-  if (!FLAGS_quiet && latency.count() > 0) {  // otherwise errors have said why
-    console->Info(progress.Summary());
+  const bool has_failed = progress.num_failed() > 0;
+  const bool has_decoded = latency.count() > 0;
+  // Where nothing was decoded, the errors have said all.
+  if (!FLAGS_quiet && (has_decoded || !has_failed)) console->Info(progress.Summary());
+  if (!FLAGS_quiet && has_decoded) {
     console->Info("chunk latency p50 " + Milliseconds(latency.QuantileMs(0.50)) + ", p95 " +
                   Milliseconds(latency.QuantileMs(0.95)) + ", p99 " +
                   Milliseconds(latency.QuantileMs(0.99)) + " (" + std::to_string(latency.count()) +
                   " chunks)");
   }
-  return progress.num_failed() == 0 ? kExitSuccess : kExitFailure;
+  return has_failed ? kExitFailure : kExitSuccess;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "platform/process.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
+#include "tools/cli/audio_flags.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/stream_flags.h"
@@ -97,7 +98,7 @@ void ShowUtterances(Stream* stream, Console* console) {
 }
 
 void ShowAudio(const std::string& path, Stream* stream, Recorder* recorder, Console* console) {
-  AudioSource audio(path, stream->options().sample_rate_hz);
+  AudioSource audio(path, stream->options().sample_rate_hz, AudioOptionsFromFlags());
   std::vector<float> block(static_cast<size_t>(audio.rate_hz() / kBlocksPerSecond));
   while (const size_t num_samples = audio.Read(block.data(), block.size())) {
     if (recorder != nullptr) recorder->OnAudio();
@@ -145,7 +146,10 @@ int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
                    {"live_captions",
                     runnel::kUsage,
-                    {{__FILE__}, runnel::kModelFlagsSource, runnel::kStreamFlagsSource},
+                    {{__FILE__},
+                     runnel::kAudioFlagsSource,
+                     runnel::kModelFlagsSource,
+                     runnel::kStreamFlagsSource},
                     {"model", "wav", "precision", "chunk_size", "right_context", "hotwords"},
                     {"model", "wav"}},
                    runnel::Run);

@@ -83,6 +83,7 @@ constexpr int64_t kMaxInterval = 1000000;  // encoder frames: eleven hours of au
 void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireEither("wav", "wav_scp");
+  AudioOptionsFromFlags();  // which throws
   if (IsFlagGiven("early_text_padding") && FLAGS_early_text_interval == 0) {
     throw std::invalid_argument("--early_text_padding needs --early_text_interval");
   }

@@ -27,8 +27,8 @@ The name of an option is the same everywhere:
 
 | where | how |
 | --- | --- |
-| `decode_wav` | `--name=value` |
-| `stream_server` | `--name=value`: the default for clients that choose nothing |
+| [`runnel transcribe`](tools.md#runnel-transcribe), `runnel live` | `--name=value` |
+| `runnel serve` | `--name=value`: the default for clients that choose nothing |
 | the server's clients | a field of Runnel's [start message](protocol.md), a parameter of [`/v1/recognize`](protocol.md#http). Options that need `endpointing` stand in the object `"endpointing"`, without `endpoint_` |
 | Python | a keyword argument, [`runnel.StreamOptions`](python.md) |
 | C | a field of `runnel_stream_options` in [runtime/c_api.h](../runtime/c_api.h); word lists, hotwords and language models are objects |
@@ -116,9 +116,8 @@ std::string ValuesOf(const Row& option) {
 
 std::string ToolsOf(const StreamOption& option) {
   std::string tools;
-  if (option.IsOf(OptionUser::kDecodeWav)) tools = "decode_wav";
-  if (option.IsOf(OptionUser::kServer))
-    tools += tools.empty() ? "stream_server" : ", stream_server";
+  if (option.IsOf(OptionUser::kDecodeWav)) tools = "transcribe, live";
+  if (option.IsOf(OptionUser::kServer)) tools += tools.empty() ? "serve" : ", serve";
   return tools;
 }
 

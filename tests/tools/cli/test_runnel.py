@@ -55,6 +55,31 @@ def test_help_of_every_command(name, program):
         assert text == re.sub(rf"\b{program}\b", f"runnel {name}", usage) + "Flags:\n" + flags
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/tools.md", "docs/python.md",
+                                  "docs/stream_your_model.md"])
+def test_pages_use_commands_and_flags_that_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    lines = "".join(re.findall(r"^```(?:sh|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    used = re.findall(r"(?:^|/|[|&] )runnel ([\w-]+)([^\n|>#]*)", lines, re.MULTILINE)
+    assert used
+    for name, arguments in used:
+        assert name in dict(commands()), name
+        if name == "convert":
+            continue
+        known = re.findall(r"^  --(\w+)", succeed("runnel", "help", name), re.MULTILINE)
+        assert set(re.findall(r" --(\w+)", arguments)) <= set(known), arguments
+
+
+def test_the_commands_of_readme_transcribe():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^build/bin/runnel transcribe .*$", text, re.MULTILINE)
+    assert len(lines) == 2
+    for line in lines:
+        done = subprocess.run(line.replace("build/bin", str(BIN)), shell=True, cwd=ROOT, text=True,
+                              capture_output=True, check=True)
+        assert "two zero two six" in done.stdout
+
+
 def test_a_command_is_its_tool():
     done = run("runnel", "transcribe", "models/digits/digits.pt", f"--wav_scp={SAMPLE_LIST}")
     assert done.returncode == SUCCESS
