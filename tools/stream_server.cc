@@ -40,7 +40,8 @@ With --admin_port, a further port serves /healthz, /readyz and /metrics, whateve
 The server prints its addresses, one per line, when it listens. Logs go to standard error. On SIGTERM
 or SIGINT it refuses new streams, waits until the others end, and exits with code 0. A second signal
 ends it at once, with code 1. On SIGHUP it reads the files of --tls_certificate, --tls_key,
---bearer_token_file, --hotwords, --word_list and --language_model again. docs/deploy.md shows several servers behind a proxy.
+--bearer_token_file, --hotwords and --language_model again. docs/deploy.md shows several servers behind
+a proxy.
 
 Examples:
   stream_server models/digits/digits.pt
