@@ -57,7 +57,8 @@ bool IsMedia(const Container* container) {
 }  // namespace
 
 const char* const kCommonFormats =
-    "WAV, FLAC, MP3, MP4 or M4A, WebM, Ogg, AAC, AMR, AIFF, AU, CAF, W64, VOC or NIST SPHERE";
+    "WAV, FLAC, MP3, MP4 or M4A, WebM, Ogg, AAC, AMR, MPEG-TS, AVI, FLV, WMA, AIFF, AU, CAF, W64, "
+    "VOC or NIST SPHERE";
 
 off_t SkipId3Tags(int fd, off_t begin) {
   constexpr size_t kBlock = 1 << 16;
@@ -81,11 +82,13 @@ bool IsSampleDump(int fd, off_t begin) {
 }
 
 const Container* FileContainer(int fd, off_t begin) {
-  constexpr size_t kEnough = 64;
-  return Find(ReadAt(fd, begin, kEnough));
+  return Find(ReadAt(fd, begin, kMostStartBytes));
 }
 
-bool MayBeMedia(const std::string& start) { return IsMedia(Find(start)); }
+bool MayBeMedia(const std::string& start) {
+  const ContainerMatch found = MatchContainer(start, /*num_frames=*/1);
+  return found.match == Match::kMaybe || IsMedia(found.container);
+}
 
 bool MayBeAudio(const std::string& start) {
   // The two formats that libsndfile does not recognise by their first bytes alone: tags, behind

@@ -37,7 +37,8 @@ constexpr int kMinRateHz = 1000;
 constexpr int kMaxRateHz = 10000000;
 
 constexpr char kAllFormats[] =
-    "WAV, FLAC, MP3, MP4, WebM, Ogg, AAC, AMR or another format of libsndfile";
+    "WAV, FLAC, MP3, MP4, WebM, Ogg, AAC, AMR, MPEG-TS, AVI, FLV, WMA or another format of "
+    "libsndfile";
 
 // Of one sample of an uncompressed or companded format; 0 for the others.
 int SampleBytes(int format) {
@@ -192,8 +193,16 @@ class AudioReader::Impl {
   void OpenDescriptor() {
     sndfile_file_ = std::make_unique<SndfileFile>(descriptor_.get(), first_);
     try {
-      const auto lock = LockSndfileErrors();
-      SetFile(sndfile_file_->Open(&info_));
+      auto lock = LockSndfileErrors();
+      SNDFILE* const file = sndfile_file_->Open(&info_);
+      const bool is_for_media = file == nullptr && container_ != nullptr &&
+                                container_->demuxer != nullptr &&
+                                sf_error(nullptr) == SF_ERR_UNSUPPORTED_ENCODING;
+      if (is_for_media) {
+        lock.unlock();
+        return OpenMedia(container_->demuxer);
+      }
+      SetFile(file);
     } catch (const std::runtime_error&) {
       if (container_ != nullptr) CheckForOthers();
       throw;

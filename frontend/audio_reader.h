@@ -34,10 +34,14 @@ struct AudioReaderOptions {
 // Reads, by libsndfile, WAV (PCM of 8 to 32 bits, float, A-law, mu-law, ADPCM; plain or extensible
 // header; chunks before and after the samples), FLAC, and libsndfile's other formats, such as AIFF,
 // AU and CAF. Reads, by the program media_decoder (FFmpeg), MP3, MP4 and M4A (AAC, Opus, ALAC),
-// WebM and Matroska, Ogg (Opus, Vorbis, FLAC), AAC in ADTS frames, AMR, and WAV with G.722,
+// WebM and Matroska, Ogg (Opus, Vorbis, FLAC, Speex), AAC in ADTS frames, AMR, MPEG-TS, AVI, FLV,
+// ASF (WMA), CAF in encodings that libsndfile lacks, and WAV with G.722,
 // G.723.1, G.726 or MP3. Any rate from 1 kHz to 10 MHz and any number of channels. Never holds more
 // than a block of the input in memory. MIDI sample dumps (SDS) are refused, because libsndfile's
 // reader writes to standard output.
+//
+// Samples stand at their time: pauses of a recorder and the time before a track that begins later
+// than another are silence (frontend/media/recording_clock.h).
 //
 // Recordings that were joined: a chain of Ogg streams of one codec, and MP3, AAC or WebM files one
 // after the other, are read to the end, at the rate of the first. Of all others, another recording

@@ -28,7 +28,8 @@ constexpr char kUsage[] =
 One port serves all of:
   WebSocket on any path, in Runnel's, WeNet's, sherpa-onnx's or Vosk's protocol (docs/protocol.md)
   WebSocket on /v1/realtime, /v1/listen and /vosk, in OpenAI's, Deepgram's and Vosk's protocol
-  POST /v1/recognize with a recording: WAV, FLAC, MP3, MP4, WebM, Ogg, AAC, AMR, AIFF, AU, CAF
+  POST /v1/recognize with a recording: WAV, FLAC, MP3, MP4, WebM, Ogg, AAC, AMR,
+    MPEG-TS, AVI, FLV, WMA, AIFF, AU, CAF
   POST /v1/audio/transcriptions and GET /v1/models, as OpenAI's service
   /healthz, /readyz and /metrics for Prometheus
   / a web page with live captions

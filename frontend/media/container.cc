@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "frontend/media/wav_chunks.h"
 
@@ -18,17 +19,20 @@ const Container kMp4 = {"MP4", "mov", false};
 const Container kMp3 = {"MP3", "mp3", false};
 const Container kAdts = {"AAC (ADTS)", "aac", false};
 const Container kAiff = {"AIFF", nullptr, true};
-const Container kCaf = {"CAF", nullptr, true};
+const Container kCaf = {"CAF", "caf", true};
 const Container kAu = {"AU", nullptr, true};
 const Container kW64 = {"W64", nullptr, true};
 const Container kVoc = {"VOC", nullptr, true};
 const Container kNist = {"NIST SPHERE", nullptr, true};
+const Container kMpegTs = {"MPEG-TS", "mpegts", false};
+const Container kAvi = {"AVI", "avi", false};
+const Container kFlv = {"FLV", "flv", false};
+const Container kAsf = {"ASF (WMA)", "asf", false};
 
 namespace {
 
 const Container kAmr = {"AMR", "amr", false};
 const Container kRifx = {"RIFX", nullptr, true};
-const Container kAsf = {"ASF (WMA)", nullptr, false};
 
 // Compares as many bytes as there are.
 bool Agree(std::string_view begin, size_t at, std::string_view expected) {
@@ -157,6 +161,12 @@ Match IsMp4(std::string_view begin) {
   return If(ByteAt(begin, 3) >= 16 && ByteAt(begin, 3) % 4 == 0 && IsChunkId(begin.substr(8, 4)));
 }
 
+// The length of the header.
+Match IsFlv(std::string_view begin) {
+  if (begin.size() < 9) return Match::kMaybe;
+  return If(begin.substr(5, 4) == std::string_view("\0\0\0\x09", 4));
+}
+
 // "\n", of the narrow band, and a frame's header, or "-WB\n".
 Match IsAmr(std::string_view begin) {
   if (begin.size() < 9) return Match::kMaybe;
@@ -173,8 +183,9 @@ struct Signature {
   Match (*head)(std::string_view begin);
 };
 constexpr std::string_view kNone = "";
+constexpr int kSureTsPackets = 4;
 constexpr std::string_view kZero("\0", 1);  // of a size below 16 MiB
-constexpr std::array<Signature, 23> kSignatures = {{
+constexpr std::array<Signature, 25> kSignatures = {{
     {"RIFF", 8, "WAVE", &kWav, HasFirstChunk},
     {"RF64", 8, "WAVE", &kWav, HasFirstChunk},
     {"RIFX", 8, "WAVE", &kRifx, HasFirstChunk},
@@ -198,6 +209,8 @@ constexpr std::array<Signature, 23> kSignatures = {{
     {"NIST_1A\n", 0, kNone, &kNist, IsSharp},
     {"Creative Voice File\x1A", 0, kNone, &kVoc, IsSharp},
     {"\x30\x26\xB2\x75\x8E\x66\xCF\x11", 0, kNone, &kAsf, IsSharp},
+    {"RIFF", 8, "AVI ", &kAvi, HasFirstChunk},
+    {"FLV\1", 0, kNone, &kFlv, IsFlv},
 }};
 
 Match MatchSignature(const Signature& signature, std::string_view begin) {
@@ -230,6 +243,34 @@ ContainerMatch MatchMpegFrames(std::string_view begin, int num_frames) {
   return {Match::kYes, first.container};
 }
 
+// A packet of MPEG-TS begins so; three bits tell that it is damaged or empty.
+bool IsTsPacket(std::string_view begin) {
+  return Agree(begin, 0, "\x47") && (begin.size() < 2 || (ByteAt(begin, 1) & 0x80) == 0) &&
+         (begin.size() < 4 || (ByteAt(begin, 3) & 0x30) != 0);
+}
+
+// Packets of `size` bytes, of which the first `at` are before each packet of MPEG-TS.
+Match MatchTsPackets(std::string_view begin, size_t size, size_t at) {
+  constexpr size_t kHeadBytes = 4;
+  for (int i = 0; i < kSureTsPackets; ++i, at += size) {
+    if (begin.size() > at && !IsTsPacket(begin.substr(at))) return Match::kNo;
+    if (begin.size() < at + kHeadBytes) return at == 0 || i > 0 ? Match::kMaybe : Match::kNo;
+  }
+  return Match::kYes;
+}
+
+// Plain packets, those of camcorders and discs, with a time before each, and those of broadcasts,
+// with bytes that correct errors.
+ContainerMatch MatchMpegTs(std::string_view begin) {
+  ContainerMatch best;
+  for (const auto& [size, at] : {std::pair<size_t, size_t>{188, 0}, {192, 4}, {204, 0}}) {
+    const Match match = MatchTsPackets(begin, size, at);
+    if (match == Match::kYes) return {match, &kMpegTs};
+    if (match == Match::kMaybe) best.match = match;
+  }
+  return best;
+}
+
 }  // namespace
 
 uint64_t BigEndian(std::string_view bytes) {
@@ -245,7 +286,8 @@ ContainerMatch MatchContainer(std::string_view begin, int num_frames) {
     if (match == Match::kYes) return {match, signature.container};
     if (match == Match::kMaybe) best.match = match;
   }
-  return best.match == Match::kNo ? MatchMpegFrames(begin, num_frames) : best;
+  if (best.match == Match::kNo) best = MatchMpegFrames(begin, num_frames);
+  return best.match == Match::kNo ? MatchMpegTs(begin) : best;
 }
 
 ContainerMatch MatchRecording(std::string_view begin) {

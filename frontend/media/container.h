@@ -29,6 +29,10 @@ extern const Container kAu;
 extern const Container kW64;
 extern const Container kVoc;
 extern const Container kNist;
+extern const Container kMpegTs;
+extern const Container kAvi;
+extern const Container kFlv;
+extern const Container kAsf;
 // Of Ogg by the codec of its first packet, which only MatchRecording tells.
 extern const Container kOggOpus;
 extern const Container kOggVorbis;
@@ -45,12 +49,14 @@ struct ContainerMatch {
   const Container* container = nullptr;  // with kYes
 };
 
-// What an input that begins with `begin` is: a container that is known by 4 to 20 bytes, or MPEG
+// What an input that begins with `begin` is: a container that is known by 4 to 20 bytes, MPEG-TS,
+// of which some packets must follow each other (kMostStartBytes), or MPEG
 // audio without a tag, of which `num_frames` frames must follow each other. Samples practically
 // never begin like a container. They may look like one frame; like kSureMpegFrames, practically
 // never.
 ContainerMatch MatchContainer(std::string_view begin, int num_frames);
 constexpr int kSureMpegFrames = 3;
+constexpr size_t kMostStartBytes = 640;  // more tell nothing else with one frame of MPEG audio
 
 // Whether a recording begins with `begin`, by at least 8 bytes' worth of its header, so that it can
 // be looked for at every byte of samples or of compressed audio. Not MPEG audio, and not MP4

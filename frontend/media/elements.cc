@@ -153,20 +153,72 @@ Size FlacBlock(std::string_view rest, bool is_first) {
   return 4 + BigEndian(rest.substr(1, 3));
 }
 
+// A file of 1 GiB and more has several such chunks.
+Size AviChunk(std::string_view rest, bool is_first) {
+  if (rest.size() < 12) return std::nullopt;
+  const std::string_view form = rest.substr(8, 4);
+  if (rest.substr(0, 4) != "RIFF" || form != (is_first ? "AVI " : "AVIX")) return kNoElement;
+  const uint64_t size = LittleEndian(rest.substr(4, 4));
+  // A recorder that was ended leaves no size.
+  return size == 0 ? kMostBytes : kChunkHeaderBytes + size + size % 2;
+}
+
+// The header, or a tag: with the size of the tag before the next one.
+Size FlvTag(std::string_view rest, bool is_first) {
+  constexpr uint64_t kTagHeadBytes = 11, kSizeBytes = 4;
+  constexpr std::string_view kTypes = "\x08\x09\x12";  // audio, video, data
+  if (rest.size() < 9) return std::nullopt;
+  if (is_first) return BigEndian(rest.substr(5, 4)) + kSizeBytes;
+  if (kTypes.find(rest[0]) == std::string_view::npos) return kNoElement;
+  return kTagHeadBytes + BigEndian(rest.substr(1, 3)) + kSizeBytes;
+}
+
+// The header, the packets or an index.
+Size AsfObject(std::string_view rest, bool /*is_first*/) {
+  constexpr size_t kHeadBytes = 24, kSizeAt = 16;
+  constexpr std::array<std::string_view, 5> kIds = {
+      std::string_view("\x30\x26\xB2\x75\x8E\x66\xCF\x11", 8),
+      std::string_view("\x36\x26\xB2\x75\x8E\x66\xCF\x11", 8),
+      std::string_view("\x90\x08\x00\x33\xB1\xE5\xCF\x11", 8),
+      std::string_view("\xD3\x29\xE2\xD6\xDA\x35\xD1\x11", 8),
+      std::string_view("\xF8\x03\xB1\xFE\xAD\x12\x64\x4C", 8)};
+  if (rest.size() < kHeadBytes) return std::nullopt;
+  if (std::find(kIds.begin(), kIds.end(), rest.substr(0, 8)) == kIds.end()) return kNoElement;
+  const uint64_t size = LittleEndian(rest.substr(kSizeAt, 8));
+  // That of the packets is not known while a recorder writes.
+  return size < kHeadBytes || size > kMostBytes ? kMostBytes : size;
+}
+
+// A packet, with the time that is before it or the bytes behind it that correct errors.
+Size TsPacket(std::string_view rest, bool /*is_first*/) {
+  constexpr char kSync = '\x47';
+  constexpr size_t kTimeBytes = 4, kPacketBytes = 188, kLongBytes = 204;
+  if (rest.size() <= kTimeBytes) return std::nullopt;
+  if (rest[0] != kSync) return rest[kTimeBytes] == kSync ? kTimeBytes + kPacketBytes : kNoElement;
+  if (rest.size() <= kPacketBytes) return std::nullopt;
+  if (rest[kPacketBytes] == kSync) return kPacketBytes;
+  if (rest.size() <= kLongBytes) return std::nullopt;
+  return rest[kLongBytes] == kSync ? kLongBytes : kPacketBytes;
+}
+
 struct Walk {
   const Container* container;
   Size (*read)(std::string_view rest, bool is_first);
   bool is_sure;
 };
-constexpr std::array<Walk, 9> kWalks = {{{&kMatroska, MatroskaElement, true},
-                                         {&kMp4, Mp4Box, false},
-                                         {&kOgg, OggPage, true},
-                                         {&kMp3, Mp3Element, false},
-                                         {&kAdts, AdtsElement, false},
-                                         {&kWav, WavChunk, false},
-                                         {&kAiff, AiffForm, false},
-                                         {&kCaf, CafChunk, false},
-                                         {&kFlac, FlacBlock, false}}};
+constexpr std::array<Walk, 13> kWalks = {{{&kMatroska, MatroskaElement, true},
+                                          {&kMp4, Mp4Box, false},
+                                          {&kOgg, OggPage, true},
+                                          {&kMp3, Mp3Element, false},
+                                          {&kAdts, AdtsElement, false},
+                                          {&kWav, WavChunk, false},
+                                          {&kAiff, AiffForm, false},
+                                          {&kCaf, CafChunk, false},
+                                          {&kFlac, FlacBlock, false},
+                                          {&kAvi, AviChunk, false},
+                                          {&kFlv, FlvTag, false},
+                                          {&kAsf, AsfObject, false},
+                                          {&kMpegTs, TsPacket, false}}};
 
 const Walk* WalkOf(const Container& container) {
   const auto* const found =

@@ -27,8 +27,9 @@ constexpr unsigned Pair(char first, char second) {
 class Beginnings {
  public:
   Beginnings() {
-    for (const char* const begin : {"RI", "RF", "ri", "fL", "Og", "\x1A\x45", "ft", "#!", "FO",
-                                    ".s", "dn", "ca", "NI", "Cr", "\x30\x26", "ID", "\x1F\x43"}) {
+    for (const char* const begin :
+         {"RI", "RF", "ri", "fL", "Og", "\x1A\x45", "ft", "#!", "FO", ".s", "dn", "ca", "NI", "Cr",
+          "FL", "\x30\x26", "ID", "\x1F\x43"}) {
       pairs_.set(Pair(begin[0], begin[1]));
     }
     for (unsigned second = 0xE2; second <= 0xFF; ++second) pairs_.set(0xFF00 | second);

@@ -212,7 +212,12 @@ void RecordingDecoder::ChooseTrack() {
 void RecordingDecoder::OpenCodec() {
   const AVCodecParameters& parameters = *track_->codecpar;
   const AVCodec* const codec = FindDecoder(parameters.codec_id);
-  if (codec == nullptr) FailAsCodec(avcodec_get_name(parameters.codec_id));
+  if (codec == nullptr) {
+    char tag[AV_FOURCC_MAX_STRING_SIZE] = {};
+    const bool is_known = parameters.codec_id != AV_CODEC_ID_NONE;
+    FailAsCodec(is_known ? avcodec_get_name(parameters.codec_id)
+                         : av_fourcc_make_string(tag, parameters.codec_tag));
+  }
   codec_.reset(avcodec_alloc_context3(codec));
   if (codec_ == nullptr) throw std::bad_alloc();
   avcodec_parameters_to_context(codec_.get(), &parameters);
@@ -507,6 +512,9 @@ void RecordingDecoder::Decode() {
   }
   if (clock_.has_value()) {
     for (const std::string& warning : clock_->Warnings()) replies_.WriteWarning(warning);
+    if (!clock_->has_times()) {
+      replies_.WriteWarning("has packets without times, so gaps between them are not known");
+    }
   }
   replies_.WriteEnd({MissingSamples()});
 }

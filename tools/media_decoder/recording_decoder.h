@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "frontend/media/recording_clock.h"
 #include "tools/media_decoder/container_check.h"
 #include "tools/media_decoder/input.h"
 #include "tools/media_decoder/packet_check.h"
-#include "tools/media_decoder/recording_clock.h"
 #include "tools/media_decoder/reply_writer.h"
 
 extern "C" {

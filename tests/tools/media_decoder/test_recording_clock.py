@@ -8,6 +8,7 @@ bytes behind it. Where a burst begins must agree within 40 ms.
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import wave
 
@@ -212,3 +213,104 @@ def test_covers(tmp_path, source):
                       "attached_pic", "-af", GAP, *options.split(), str(tmp_path / name)]
     assert run_ffmpeg(arguments) == ""
     check(tmp_path, [name for name, _, _ in files], streams=False)
+
+
+def pcm_matroska(times_ms):
+    """A Matroska file of PCM with 8 kHz, a packet of 100 ms of a tone for each time."""
+    def element(name, body):
+        return bytes.fromhex(name) + struct.pack(">Q", len(body) | 1 << 56) + body
+
+    def number(value):
+        return value.to_bytes(8, "big")
+
+    header = element("1A45DFA3", element("4282", b"matroska"))
+    audio = element("E1", element("B5", struct.pack(">d", 8000)) + element("9F", number(1)) +
+                    element("6264", number(16)))
+    track = element("AE", element("D7", number(1)) + element("73C5", number(1)) +
+                    element("83", number(2)) + element("86", b"A_PCM/INT/LIT") + audio)
+    tone = (8000 * np.sin(2 * np.pi * 500 / 8000 * np.arange(800))).astype("<i2").tobytes()
+    clusters = [element("1F43B675", element("E7", number(time)) +
+                        element("A3", b"\x81\0\0\x80" + tone)) for time in times_ms]
+    info = element("1549A966", element("2AD7B1", number(1000000)))
+    return header + element("18538067", info + element("1654AE6B", track) + b"".join(clusters))
+
+
+def decode_matroska(tmp_path, times_ms):
+    path = tmp_path / "times.mka"
+    path.write_bytes(pcm_matroska(times_ms))
+    return decode_file(PROGRAM, path, "matroska")
+
+
+@pytest.mark.parametrize("times_ms, seconds, warnings", [
+    ([0, 100, 200], 0.3, []),
+    ([5000, 5100, 5200], 0.3, []),  # a segment of a stream: its first packet is the zero
+    ([0, 100, 290, 390], 0.4, []),  # jitter
+    ([0, 100, 310, 410], 0.51, []),  # a gap of 110 ms
+    ([0, 3600000], 3600.1, []),
+    ([0, 100, 200, 300, 400, 60, 160, 260, 360, 460, 560], 0.66,
+     ["has packets with the times of others: 0.44 s are left out, after 0.50 s"]),
+    ([20000, 20100, 1000, 1100, 0, 100], 0.4,
+     ["has packets with the times of others: 0.20 s are left out, after 0.40 s",
+      "has times that begin anew after 0.20 s, so a gap there is not known"]),
+])
+def test_times_of_packets(tmp_path, times_ms, seconds, warnings):
+    decoded = decode_matroska(tmp_path, times_ms)
+    assert (decoded.error, decoded.warnings) == ("", warnings)
+    assert abs(len(decoded.samples) / 8000 - seconds) < 0.002
+
+
+def test_the_program_ffmpeg_keeps_the_same_overlaps(tmp_path):
+    path = tmp_path / "overlap.mka"
+    path.write_bytes(pcm_matroska([0, 100, 200, 300, 400, 60, 160, 260, 360, 460, 560, 2000]))
+    raw = tmp_path / "overlap.raw"
+    assert run_ffmpeg(["-i", str(path), "-af", "aresample=async=1:first_pts=0", "-f", "f32le",
+                       str(raw)]) == ""
+    decoded = decode_file(PROGRAM, path, "matroska")
+    assert abs(len(decoded.samples) - len(np.fromfile(raw, np.float32))) < 0.002 * 8000
+
+
+def test_forged_times_are_refused(tmp_path):
+    """Silence for a thousand years is none."""
+    for times_ms in ([0, 10**15], [0, 80000000, 160000000], [0, 2**63 // 10**6]):
+        decoded = decode_matroska(tmp_path, times_ms)
+        assert decoded.error.startswith("has a gap of "), times_ms
+        assert decoded.error.endswith("expected gaps of at most 86400 s in all")
+    decoded = decode_matroska(tmp_path, [0, 10**15])
+    assert len(decoded.samples) == 800
+
+
+def test_joined_recordings_follow_each_other(tmp_path, source):
+    """Each begins anew: its times are its own."""
+    for name, container in (("opus.ogg", "ogg"), ("vorbis.ogg", "ogg"), ("flac.ogg", "ogg"),
+                            ("opus.webm", "matroska"), ("aac.mkv", "matroska")):
+        options = next(file[2] for file in FILES if file[0] == name).split()
+        serial = ["-serial_offset", "7"] if container == "ogg" else []
+        assert run_ffmpeg(["-i", str(source), *options, str(tmp_path / name)]) == ""
+        assert run_ffmpeg(["-i", str(source), *options, *serial, str(tmp_path / f"b_{name}")]) == ""
+        data = (tmp_path / name).read_bytes() + (tmp_path / f"b_{name}").read_bytes()
+        (tmp_path / name).write_bytes(data)
+        for joined in (decode_file(PROGRAM, tmp_path / name, container),
+                       decode_pieces(PROGRAM, [data[i:i + 3000] for i in range(0, len(data), 3000)],
+                                     container)):
+            assert (joined.error, joined.warnings) == ("", []), name
+            times = burst_times(joined.samples, joined.rate_hz)
+            first, second = times[:len(BURSTS_S)], times[len(BURSTS_S):]
+            assert_same_times(np.subtract(second, second[0]), np.subtract(first, first[0]), name)
+            assert abs(second[0] - first[0] - LENGTH_S) < 0.15, name
+
+
+def test_an_audio_track_is_chosen(tmp_path, source):
+    path = tmp_path / "two.mkv"
+    assert run_ffmpeg(["-i", str(source), "-itsoffset", "0.5", "-i", str(source), "-map", "0:a",
+                       "-map", "1:a", "-c:a", "pcm_s16le", str(path)]) == ""
+    times = []
+    for track in (-1, 0, 1):
+        decoded = decode_file(PROGRAM, path, "matroska", track=track)
+        assert decoded.error == ""
+        assert decoded.warnings == ([] if track >= 0 else [
+            "has 2 audio tracks: track 0 (counted from 0) is decoded, audio_track chooses another"])
+        times.append(burst_times(decoded.samples, decoded.rate_hz))
+    assert_same_times(times[0], times[1], "the main one")
+    assert_same_times(np.subtract(times[2], 0.5), times[1], "the later one")
+    assert decode_file(PROGRAM, path, "matroska", track=2).error == (
+        "has 2 audio tracks, expected track 2 (counted from 0)")

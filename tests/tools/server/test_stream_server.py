@@ -224,8 +224,8 @@ def test_recordings_of_every_format(server, form, subtype):
         assert answer.status == 400 and answer.json()["error"] == {
             "code": "bad_message", "type": "invalid_request_error", "param": None,
             "message": "the recording: is in a format that is not accepted here, expected WAV, "
-                       "FLAC, MP3, MP4 or M4A, WebM, Ogg, AAC, AMR, AIFF, AU, CAF, W64, VOC or "
-                       "NIST SPHERE"}
+                       "FLAC, MP3, MP4 or M4A, WebM, Ogg, AAC, AMR, MPEG-TS, AVI, FLV, WMA, AIFF, "
+                       "AU, CAF, W64, VOC or NIST SPHERE"}
         return
     assert answer.status == 200 and answer.json()["text"] == TEXTS["ked_year"]
     assert answer.json()["audio_ms"] == pytest.approx(len(samples) / rate * 1000, abs=130)

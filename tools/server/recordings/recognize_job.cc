@@ -81,6 +81,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
       if (!audio_.has_value()) {
         AudioReaderOptions options;
         options.only_common_formats = true;
+        options.audio_track = recording_.audio_track;
         AudioReader reader = AudioReader::FromBytes(recording_.audio(), kRecordingName, options);
         recording_.body = std::string();
         CheckSampleRate(reader.sample_rate_hz(), services_.limits);

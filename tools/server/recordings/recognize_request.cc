@@ -1,9 +1,13 @@
 // Requests of POST /v1/recognize, and their reply.
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 
+#include "runtime/text/printable.h"
 #include "tools/json/json_text.h"
 #include "tools/server/protocol/result_messages.h"
 #include "tools/server/protocol/start_options.h"
+#include "tools/server/protocol/typed_text.h"
 #include "tools/server/recordings/recording_request.h"
 
 namespace runnel::server {
@@ -36,12 +40,27 @@ class RecognizeFormat : public RecordingFormat {
   const size_t nbest_;
 };
 
+// Takes the field of the audio file itself out of the query. -1: it is missing.
+int TakeAudioTrack(std::vector<std::pair<std::string, std::string>>* query) {
+  const auto is_track = [](const auto& field) { return field.first == "audio_track"; };
+  const auto found = std::find_if(query->begin(), query->end(), is_track);
+  if (found == query->end()) return -1;
+  const std::optional<int> track = NumberIn<int>(found->second);
+  if (!track.has_value() || *track < 0) {
+    throw std::runtime_error("query: audio_track is " + Quoted(found->second) +
+                             ", expected a track counted from 0");
+  }
+  query->erase(found);
+  return *track;
+}
+
 }  // namespace
 
-RecordingRequest ReadRecognizeRequest(const std::vector<std::pair<std::string, std::string>>& query,
+RecordingRequest ReadRecognizeRequest(std::vector<std::pair<std::string, std::string>> query,
                                       std::string body, const TokenTable& tokens) {
   RecordingRequest request;
   try {
+    request.recording.audio_track = TakeAudioTrack(&query);
     request.recording.start = ReadStartQuery(query, tokens);
   } catch (const std::runtime_error& error) {
     throw FieldMistake(ErrorCode::kBadOption, "", error.what());

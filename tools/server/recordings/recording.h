@@ -20,6 +20,7 @@ struct Recording {
   std::string body;    // holds the audio file
   size_t audio_begin = 0;
   size_t audio_size = 0;
+  int audio_track = -1;  // as AudioReaderOptions has it
 
   // The audio file, within `body`.
   std::string_view audio() const { return std::string_view(body).substr(audio_begin, audio_size); }

@@ -54,8 +54,8 @@ struct RecordingRequest {
 };
 
 // POST /v1/recognize: the body is an audio file, the options are in `query`, the (name, value)
-// fields of the URL (ReadStartQuery). Throws FieldMistake.
-RecordingRequest ReadRecognizeRequest(const std::vector<std::pair<std::string, std::string>>& query,
+// fields of the URL (ReadStartQuery) and "audio_track". Throws FieldMistake.
+RecordingRequest ReadRecognizeRequest(std::vector<std::pair<std::string, std::string>> query,
                                       std::string body, const TokenTable& tokens);
 
 // POST /v1/audio/transcriptions of OpenAI's interface: a form with the audio file and the options.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "tools/cli/sample_encoding.h"
@@ -107,6 +108,7 @@ bool OggOpusDecoder::ReadPackets(std::vector<float>* samples) {
   if (!has_packets_) return true;
   ogg_packet packet;
   while (samples->size() < kMostSamples) {
+    if (!WriteSilence(samples)) continue;
     const int result = ogg_stream_packetout(&pages_->stream, &packet);
     if (result == 0) {
       EndPage();
@@ -127,11 +129,33 @@ bool OggOpusDecoder::ReadPackets(std::vector<float>* samples) {
   return false;
 }
 
+// The end of the audio is no packet, so a gap before it is none.
+bool OggOpusDecoder::WriteSilence(std::vector<float>* samples) {
+  const bool is_needed =
+      expected_ == Expected::kAudio && (next_time_.has_value() || num_silent_ > 0);
+  if (!is_needed || ogg_stream_packetpeek(&pages_->stream, nullptr) <= 0) return true;
+  if (next_time_.has_value()) {
+    try {
+      num_silent_ = clock_->SilenceBefore(*next_time_, num_samples_);
+    } catch (const std::runtime_error& error) {
+      FailOgg(error.what());
+    }
+    next_time_.reset();
+  }
+  const auto room = static_cast<int64_t>(kMostSamples - samples->size());
+  const int64_t count = std::min(num_silent_, room);
+  samples->resize(samples->size() + static_cast<size_t>(count));
+  num_samples_ += count;
+  num_silent_ -= count;
+  return num_silent_ == 0;
+}
+
 void OggOpusDecoder::EndPage() {
   const ogg_stream_state& stream = pages_->stream;
   if (stream.body_fill - stream.body_returned > kMaxPacketBytes) {
     FailOgg("a packet of more than " + std::to_string(kMaxPacketBytes) + " bytes");
   }
+  if (expected_ == Expected::kAudio && end_granule_ > 0) next_time_ = TimeOf(end_granule_);
   if (is_last_page_) expected_ = Expected::kStream;
   has_packets_ = false;
 }
@@ -161,6 +185,9 @@ void OggOpusDecoder::OnHead(std::string_view packet) {
   packets_.SetSampleRate(rate_hz_);
   num_to_skip_ = pre_skip_ * rate_hz_ / kGranuleRateHz;
   num_samples_ = 0;
+  clock_.emplace(rate_hz_, std::nullopt, /*may_begin_anew=*/true);
+  next_time_.reset();
+  num_silent_ = 0;
   expected_ = Expected::kTags;
 }
 
@@ -182,7 +209,15 @@ void OggOpusDecoder::OnAudio(std::string_view packet, std::vector<float>* sample
 int64_t OggOpusDecoder::EndSample() const {
   const bool has_end = is_last_page_ && end_granule_ >= 0;  // -1: no packet ends on the page
   if (!has_end) return std::numeric_limits<int64_t>::max();
-  return (end_granule_ - pre_skip_) / (kGranuleRateHz / rate_hz_);
+  return TimeOf(end_granule_) - clock_->TimeAfter(0);
+}
+
+int64_t OggOpusDecoder::TimeOf(int64_t granule) const {
+  return (granule - pre_skip_) / (kGranuleRateHz / rate_hz_);
+}
+
+std::vector<std::string> OggOpusDecoder::warnings() const {
+  return clock_.has_value() ? clock_->Warnings() : std::vector<std::string>{};
 }
 
 }  // namespace runnel::server

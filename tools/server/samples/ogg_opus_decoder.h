@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontend/media/recording_clock.h"
 #include "tools/server/samples/media_decoder.h"
 #include "tools/server/samples/opus_sample_decoder.h"
 
@@ -17,7 +19,7 @@ namespace runnel::server {
 // Ogg Opus (RFC 7845) with mono or stereo audio. libogg finds the packets, libopus decodes them at
 // the rate of the recording that the header names, or the next rate of Opus, as libsndfile does.
 // Streams of a chain are decoded one after the other, at the rate of the first. Streams beside
-// it are passed over.
+// it are passed over. A gap between the granules of two pages is silence, before the second page.
 class OggOpusDecoder : public MediaDecoder {
  public:
   static constexpr std::string_view kMagic = "OggS";  // the first bytes of a file
@@ -33,6 +35,7 @@ class OggOpusDecoder : public MediaDecoder {
   ~OggOpusDecoder() override;
 
   std::vector<float> Decode(std::string_view piece) override;
+  std::vector<std::string> warnings() const override;
   bool has_more() const override { return has_more_; }
   bool is_costly() const override { return true; }
   int sample_rate_hz() const override { return rate_hz_; }
@@ -48,6 +51,10 @@ class OggOpusDecoder : public MediaDecoder {
   void EndPage();
   void OnHead(std::string_view packet);
   void OnAudio(std::string_view packet, std::vector<float>* samples);
+  // Appends the silence before the next packet, if it has come; false when there is more.
+  bool WriteSilence(std::vector<float>* samples);
+  // Of a page that ends with this granule, in samples.
+  int64_t TimeOf(int64_t granule) const;
   // The first sample behind the end of the stream.
   int64_t EndSample() const;
 
@@ -58,12 +65,15 @@ class OggOpusDecoder : public MediaDecoder {
   Expected expected_ = Expected::kStream;
   int rate_hz_ = 0;
   float gain_ = 1;
-  int64_t pre_skip_ = 0;       // samples at 48 kHz that precede the recording
-  int64_t num_to_skip_ = 0;    // samples of these that have not come yet, at the rate
-  int64_t num_samples_ = 0;    // of the stream, decoded so far, without those
-  bool has_packets_ = false;   // of the present page, some may not be read
-  bool is_last_page_ = false;  // of its stream
-  int64_t end_granule_ = -1;   // of the present page
+  int64_t pre_skip_ = 0;     // samples at 48 kHz that precede the recording
+  int64_t num_to_skip_ = 0;  // samples of these that have not come yet, at the rate
+  int64_t num_samples_ = 0;  // of the stream so far, without those
+  std::optional<RecordingClock> clock_;
+  std::optional<int64_t> next_time_;  // of the packet that begins the next page
+  int64_t num_silent_ = 0;            // samples before it
+  bool has_packets_ = false;          // of the present page, some may not be read
+  bool is_last_page_ = false;         // of its stream
+  int64_t end_granule_ = -1;          // of the present page
 };
 
 }  // namespace runnel::server

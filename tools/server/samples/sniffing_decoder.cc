@@ -11,8 +11,8 @@ namespace {
 [[noreturn]] void Refuse(const std::string& format) {
   throw ClientMistake(ErrorCode::kBadMessage,
                       "the audio is " + format +
-                          ", expected WAV, Ogg Opus, WebM, MP4, MP3, FLAC, AAC or AMR, or an "
-                          "encoding and a sample_rate in the query");
+                          ", expected WAV, Ogg Opus, WebM, MP4, MP3, FLAC, AAC, AMR, MPEG-TS, "
+                          "AVI, FLV, WMA or CAF, or an encoding and a sample_rate in the query");
 }
 
 }  // namespace
@@ -27,9 +27,10 @@ ContainerMatch SniffingDecoder::Find() const {
 }
 
 std::unique_ptr<MediaDecoder> SniffingDecoder::DecoderOf(const Container& container) const {
-  if (begin_.rfind(WavDecoder::kRiff, 0) == 0) return std::make_unique<WavDecoder>();
+  const bool is_wav = &container == &kWav;
+  if (is_wav && begin_.rfind(WavDecoder::kRiff, 0) == 0) return std::make_unique<WavDecoder>();
   if (OggOpusDecoder::Begins(begin_)) return std::make_unique<OggOpusDecoder>();
-  if (&container == &kWav) Refuse("RF64");  // which is WAV otherwise
+  if (is_wav) Refuse("RF64");  // which is WAV otherwise
   if (container.demuxer == nullptr) Refuse(container.name);
   return std::make_unique<MediaStreamDecoder>(container);
 }

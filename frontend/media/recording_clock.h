@@ -1,6 +1,6 @@
-// Places the samples of a recording at their times.
-#ifndef RUNNEL_TOOLS_MEDIA_DECODER_RECORDING_CLOCK_H_
-#define RUNNEL_TOOLS_MEDIA_DECODER_RECORDING_CLOCK_H_
+// Places the samples of a recording at their times. Private to this project.
+#ifndef RUNNEL_FRONTEND_MEDIA_RECORDING_CLOCK_H_
+#define RUNNEL_FRONTEND_MEDIA_RECORDING_CLOCK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace runnel::media_decoder {
+namespace runnel {
 
 // Compares the times of packets with the samples that were written. It follows the filter
 // "aresample=async=1:first_pts=0" of FFmpeg, and the program ffmpeg where the times of MPEG-TS and
@@ -28,6 +28,7 @@ class RecordingClock {
   // The next samples are those of another recording, which was joined to this one.
   void OnJoint() { is_at_joint_ = true; }
 
+  bool has_times() const { return zero_.has_value(); }
   // Of the sample behind `num_samples` samples.
   int64_t TimeAfter(int64_t num_samples) const { return zero_.value_or(0) + num_samples; }
   // Where the times cannot be kept: each is the rest of a sentence whose subject is the recording.
@@ -53,6 +54,6 @@ class RecordingClock {
   Places jumps_;
 };
 
-}  // namespace runnel::media_decoder
+}  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_MEDIA_DECODER_RECORDING_CLOCK_H_
+#endif  // RUNNEL_FRONTEND_MEDIA_RECORDING_CLOCK_H_

@@ -1,4 +1,4 @@
-#include "tools/media_decoder/recording_clock.h"
+#include "frontend/media/recording_clock.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace runnel::media_decoder {
+namespace runnel {
 namespace {
 
 // Times of packets are rounded, and those of live recordings are a little late or early: FFmpeg's
@@ -28,7 +28,7 @@ int64_t RecordingClock::SilenceBefore(int64_t time, int64_t num_samples) {
   const bool is_first = !zero_.has_value();
   if (is_first) {
     const bool is_late = time - earliest_.value_or(time) > kStartMs * rate_hz_ / 1000;
-    zero_ = is_late ? *earliest_ : time;
+    zero_ = num_samples == 0 && is_late ? *earliest_ : time - num_samples;
   }
   const int64_t ahead = time - TimeAfter(num_samples);
   const int64_t gap = ahead + overlap_;
@@ -77,9 +77,6 @@ std::string RecordingClock::Describe(const Places& places) const {
 
 std::vector<std::string> RecordingClock::Warnings() const {
   std::vector<std::string> warnings;
-  if (!zero_.has_value()) {
-    warnings.emplace_back("has packets without times, so gaps between them are not known");
-  }
   if (overlaps_.count > 0) {
     char seconds[32];
     std::snprintf(seconds, sizeof(seconds), "%.2f s",
@@ -94,4 +91,4 @@ std::vector<std::string> RecordingClock::Warnings() const {
   return warnings;
 }
 
-}  // namespace runnel::media_decoder
+}  // namespace runnel
