@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and tests its source tree as its user would. minimal.sh runs it in a system of its own: it installs packages.
-#   in_minimal_system.sh tests|demo|build
+#   in_minimal_system.sh tests|demo|serve|build
 set -eu
 
 die() { echo "in_minimal_system: $*" >&2; exit 1; }
@@ -34,6 +34,23 @@ for flag in --backend=libtorch --precision=float64; do
     die "decode_wav $flag, expected one line that names runnel-reference: $(cat /tmp/errors)"
 done
 [ "$1" != demo ] || exit 0
+
+if [ "$1" = serve ]; then
+  # shellcheck disable=SC2086  # options
+  make serve PORT=0 ${JOBS:+JOBS=$JOBS} >/tmp/serve 2>&1 &
+  server=$!
+  until url="$(sed -n 's/^stream_server: listening on \(http[^ ]*\) .*/\1/p' /tmp/serve)" && [ -n "$url" ]; do
+    kill -0 "$server" 2>/dev/null || die "make serve ended: $(tail -n 50 /tmp/serve)"
+    sleep 2
+  done
+  answer="$(curl --silent --show-error --data-binary @models/digits/samples/ked_year.flac "$url/v1/recognize")"
+  kill "$server"
+  wait "$server" || true
+  grep 'warning:' /tmp/serve || true
+  case "$answer" in *'"two zero two six"'*) ;; *) die "make serve answered: $answer" ;; esac
+  echo "in_minimal_system: make serve answers on $(. /etc/os-release && echo "$PRETTY_NAME")"
+  exit 0
+fi
 
 if [ "$1" = build ]; then
   cmake --build --preset release ${JOBS:+--parallel "$JOBS"}

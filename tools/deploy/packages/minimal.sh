@@ -4,14 +4,18 @@
 # Needs some 4 GB in the folder of temporary files. Nothing is installed on this machine.
 #   minimal.sh        all of that, compiled anew
 #   minimal.sh demo   without the tests
+#   minimal.sh serve [CODENAME]  README's `make demo` and `make serve`, instead of the tests: the server answers a
+#                     request. CODENAME: of the Debian, e.g. trixie; by default that of this machine.
 #   minimal.sh build  every library and program instead of the tests. Compiled with this machine's ccache: what was
 #                     compiled here before, of the same headers, is not compiled again. Times mean nothing then.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
 part="${1:-tests}"
-[[ "$part" == tests || "$part" == demo || "$part" == build ]] ||
-  { echo "minimal: '$part', expected nothing, demo or build" >&2; exit 1; }
+[[ "$part" == tests || "$part" == demo || "$part" == serve || "$part" == build ]] ||
+  { echo "minimal: '$part', expected nothing, demo, serve or build" >&2; exit 1; }
+own="$(. /etc/os-release && echo "$VERSION_CODENAME")"
+codename="${2:-$own}"
 folder="$(mktemp --directory)"
 trap 'rm -rf "$folder"' EXIT
 # At the path that it has here, for ccache. .git: tests list the files of the repository.
@@ -28,7 +32,7 @@ if [[ "$part" == build ]]; then
   mkdir -p "$CACHE" "$folder/root/ccache"
   enter="unshare --mount sh -ec 'mount --bind \"\$CACHE\" \"\$1/ccache\"; CCACHE_DIR=/ccache $enter' - \"\$1\""
 fi
-mmdebstrap --variant=minbase --include=ca-certificates,make,git,time --aptopt='Acquire::Retries "3"' \
+mmdebstrap --variant=minbase --include=ca-certificates,curl,make,git,time --aptopt='Acquire::Retries "3"' \
   --customize-hook="sync-in $folder/root /" \
   --customize-hook="$enter" \
-  "$(. /etc/os-release && echo "$VERSION_CODENAME")" /dev/null - <<<"$(tools/debian_sources.sh)"
+  "$codename" /dev/null - <<<"$(tools/debian_sources.sh | sed "s/ $own/ $codename/")"

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,8 +43,8 @@ constexpr std::array<Eagerness, 4> kEagerness = {
                      path + " is " + ShownJson(value) + ", expected " + expected);
 }
 
-const json& ObjectAt(const json& value, const std::string& path) {
-  if (!value.is_object()) Refuse(path, value, "an object");
+const json& ObjectAt(const json& value, std::string_view path) {
+  if (!value.is_object()) Refuse(std::string(path), value, "an object");
   return value;
 }
 
