@@ -174,7 +174,7 @@ Size FlvTag(std::string_view rest, bool is_first) {
 }
 
 // The header, the packets or an index.
-Size AsfObject(std::string_view rest, bool /*is_first*/) {
+Size AsfObject(std::string_view rest, bool is_first) {
   constexpr size_t kHeadBytes = 24, kSizeAt = 16;
   constexpr std::array<std::string_view, 5> kIds = {
       std::string_view("\x30\x26\xB2\x75\x8E\x66\xCF\x11", 8),
@@ -183,7 +183,8 @@ Size AsfObject(std::string_view rest, bool /*is_first*/) {
       std::string_view("\xD3\x29\xE2\xD6\xDA\x35\xD1\x11", 8),
       std::string_view("\xF8\x03\xB1\xFE\xAD\x12\x64\x4C", 8)};
   if (rest.size() < kHeadBytes) return std::nullopt;
-  if (std::find(kIds.begin(), kIds.end(), rest.substr(0, 8)) == kIds.end()) return kNoElement;
+  const auto* const found = std::find(kIds.begin(), kIds.end(), rest.substr(0, 8));
+  if (found == kIds.end() || (found == kIds.begin()) != is_first) return kNoElement;
   const uint64_t size = LittleEndian(rest.substr(kSizeAt, 8));
   // That of the packets is not known while a recorder writes.
   return size < kHeadBytes || size > kMostBytes ? kMostBytes : size;

@@ -42,6 +42,9 @@ KINDS = {
     "webm": (["-c:a", "libopus"], "WebM or Matroska"),
     "flac.mka": (["-c:a", "flac"], "WebM or Matroska"),
     "g722.wav": (["-c:a", "g722"], "a WAV file"),
+    "mp3.avi": (["-c:a", "libmp3lame"], "AVI"),
+    "mp3.flv": (["-c:a", "libmp3lame", "-ar", "44100"], "FLV"),
+    "wma": (["-c:a", "wmav2", "-b:a", "96k"], "ASF (WMA)"),
 }
 # Also read on, but not always with the text of each: codecs go on from the end of the first.
 READ_ON = [("vorbis.ogg", "vorbis.ogg"), ("opus.ogg", "opus.ogg"), ("flac.oga", "flac.oga"),

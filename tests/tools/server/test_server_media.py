@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 from audio_files import audio_file
@@ -31,6 +32,10 @@ RECORDINGS = [
     ("vorbis.ogg", ["-c:a", "libvorbis", "-ar", "44100"], True),
     ("high.wav", ["-ar", "96000"], True),
     ("higher.flac", ["-ar", "192000"], True),
+    ("broadcast.ts", ["-c:a", "mp2"], True),
+    ("film.avi", ["-c:a", "pcm_s16le"], True),
+    ("stream.flv", ["-c:a", "aac", "-b:a", "96k"], True),
+    ("windows.wma", ["-c:a", "wmav2", "-b:a", "96k"], True),
 ]
 
 
@@ -93,6 +98,47 @@ def test_recordings(server, folder, name, streams):
             assert got == TEXTS[NAME]
         else:
             assert "the audio is MP4 and has its index at its end, expected at its beginning" in got
+
+
+@pytest.mark.parametrize("name, options", [
+    ("pause.webm", ["-c:a", "libopus", "-live", "1"]), ("pause.ogg", ["-c:a", "libopus"]),
+    ("pause.oga", ["-c:a", "flac", "-f", "ogg"]), ("pause.ts", ["-c:a", "mp2"]),
+    ("pause.mp4", ["-c:a", "aac", "-movflags", "frag_keyframe+empty_moov"])])
+def test_a_pause_of_the_recorder_is_silence(server, folder, name, options):
+    """The second half of a stream comes 5 s later, as its packets say, and pieces are small."""
+    recording = str(SAMPLES / f"{NAME}.flac")
+    subprocess.run(["ffmpeg", "-v", "error", "-y", "-i", recording, "-i", recording,
+                    "-filter_complex", "[0][1]concat=v=0:a=1,asetpts=PTS+gte(T\\,1.88)*5/TB",
+                    *options, folder / name], check=True)
+    words = []
+    with server.open("/v1/listen") as socket:
+        for piece in cut((folder / name).read_bytes(), [113]):
+            socket.send_bytes(piece)
+        socket.send_json(type="CloseStream")
+        while (message := socket.receive_json())["type"] == "Results":
+            words += message["channel"]["alternatives"][0]["words"]
+    starts = [word["start"] for word in words]
+    assert len(starts) >= 8
+    gaps = np.diff(starts)
+    assert 5 < gaps.max() < 7.5 and sorted(gaps)[-2] < 2
+    answer = request(server.port, "/v1/recognize", "POST", (folder / name).read_bytes()).json()
+    assert answer["audio_ms"] == pytest.approx(message["duration"] * 1000, abs=120)
+
+
+def test_an_audio_track_is_chosen(server, folder):
+    path = folder / "two.mkv"
+    subprocess.run(["ffmpeg", "-v", "error", "-y", "-i", SAMPLES / f"{NAME}.flac", "-f", "lavfi",
+                    "-i", "anullsrc=duration=2", "-map", "0:a", "-map", "1:a", path], check=True)
+    data = path.read_bytes()
+    for query, text, warns in (("", TEXTS[NAME], True), ("?audio_track=0", TEXTS[NAME], False),
+                               ("?audio_track=1", "", False)):
+        answer = request(server.port, f"/v1/recognize{query}", "POST", data).json()
+        assert (answer["text"], "warnings" in answer) == (text, warns)
+    for query, message in (("2", "the recording: is WebM or Matroska and has 2 audio tracks, "
+                                 "expected track 2 (counted from 0)"),
+                           ("x", "query: audio_track is 'x', expected a track counted from 0")):
+        answer = request(server.port, f"/v1/recognize?audio_track={query}", "POST", data)
+        assert (answer.status, answer.json()["error"]["message"]) == (400, message)
 
 
 @pytest.mark.parametrize("send", [listen, vosk])
