@@ -49,7 +49,7 @@ constexpr char kOwnTasks[] = "";
 constexpr int kStoreThreads = 2;
 constexpr int kFileThreads = 2;
 // A decoder that hangs keeps a thread, and nobody else's while there are enough.
-constexpr int64_t kMostMediaThreads = 64;
+constexpr int64_t kMostMediaThreads = 128;
 // Snapshots in memory that wait for a slow store; further ones are skipped.
 constexpr size_t kSnapshotBytes = size_t{256} << 20;
 // Snapshots, resumes and removals that wait for the store; further ones are refused.
@@ -64,6 +64,8 @@ constexpr std::chrono::seconds kMemoryStep{5};
 constexpr std::chrono::milliseconds kDrainStep{20};
 // After drain_timeout_s: time to send the error `draining` to the clients.
 constexpr std::chrono::seconds kFarewellTime{5};
+// After the last stream: time for its client to close, who then has read the last message.
+constexpr std::chrono::seconds kClosingTime{1};
 // After the last stream: time for the threads to end.
 constexpr std::chrono::seconds kEndTime{5};
 
@@ -74,7 +76,7 @@ constexpr int64_t kGrpcDescriptors = 3;
 constexpr int64_t kOtherDescriptors = 256;
 
 // No more connections than there are descriptors: one that cannot be accepted gets no answer.
-Limits WithinDescriptors(Limits limits, int64_t of_connection) {
+Limits WithinDescriptors(const Limits& limits, int64_t of_connection) {
   const int64_t allowed = RaiseDescriptorLimit();
   const int64_t left = std::max(allowed / 2, allowed - kOtherDescriptors);
   const int64_t most = std::max<int64_t>(1, left / of_connection);
@@ -82,8 +84,7 @@ Limits WithinDescriptors(Limits limits, int64_t of_connection) {
   LOG(WARNING) << "only " << allowed << " open files are allowed: " << most
                << " connections at once in place of " << limits.max_connections
                << " (--max_connections, ulimit -n)";
-  limits.max_connections = most;
-  return limits;
+  return WithConnections(limits, most);
 }
 
 // "" without one.
@@ -230,7 +231,8 @@ class Server {
   enum class Phase {
     kServing,
     kDraining,  // streams go on, new ones are refused
-    kFarewell   // the remaining streams were told to end
+    kFarewell,  // the remaining streams were told to end
+    kClosing    // no stream is left
   };
 
   std::string AddressOf(int port) const {
@@ -399,11 +401,17 @@ class Server {
   }
 
   void Drain() {
-    if (admission_.num_streams() == 0) {
-      LOG(INFO) << "drained";
-      return Stop();
+    if (admission_.num_streams() == 0 && phase_ != Phase::kClosing) {
+      phase_ = Phase::kClosing;
+      drain_deadline_ = Clock::now() + kClosingTime;
     }
-    if (Clock::now() >= drain_deadline_) {
+    const bool is_late = Clock::now() >= drain_deadline_;
+    if (phase_ == Phase::kClosing) {
+      if (is_late || admission_.num_connections() == 0) {
+        LOG(INFO) << "drained";
+        return Stop();
+      }
+    } else if (is_late) {
       if (phase_ == Phase::kFarewell) {
         LOG(WARNING) << "ends with " << admission_.num_streams() << " streams left";
         return Stop();

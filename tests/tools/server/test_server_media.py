@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from audio_files import audio_file
-from server_process import TEXTS, Server, cut, samples_of
+from server_process import TEXTS, Server, cut, retry, samples_of
+from tools.benchmark.soak.attack_client import BINARY, Target, frame, web_socket
 from tool_runner import SAMPLES
 from websocket_client import Closed, request
 
@@ -254,11 +255,22 @@ def test_places_of_processes(folder):
             socket.send_bytes(data[:len(data) // 2])
             server.wait_for(lambda _: len(children(server)) == 1)
             for send in listen, vosk:
-                assert ("too many streams in a compressed format; Ogg Opus has room" in
-                        send(server, data))
+                assert ("too many streams in a compressed format from this address; Ogg Opus has "
+                        "room" in send(server, data))
             server.expect_rejections("media_streams_full", 2)
         server.wait_for(lambda _: not children(server))
         assert listen(server, data) == TEXTS[NAME]
+
+
+def test_places_of_processes_are_shared(folder):
+    """Those of streams that send no audio go to an address that has none."""
+    data = (folder / "browser.webm").read_bytes()
+    with Server("--max_media_streams=4") as server, contextlib.ExitStack() as stack:
+        for source in ("127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3"):
+            socket = stack.enter_context(web_socket(Target(server.port), source, "/v1/listen"))
+            socket.send(frame(BINARY, data[:len(data) // 2]))
+        server.wait_for(lambda _: len(children(server)) == 4)
+        assert retry(lambda: listen(server, data) == TEXTS[NAME] or None)
 
 
 def test_what_only_the_end_completes_has_no_bound(folder):

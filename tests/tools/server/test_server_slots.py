@@ -9,6 +9,8 @@ import pytest
 
 from server_process import (FILES, LONGEST, TEXTS, Server, open_if_there_is_room, retry, speak,
                             start)
+from tools.benchmark.soak import attack_client
+from tools.benchmark.soak.attack_client import Target, web_socket
 from websocket_client import PATIENCE_S, Refused, connect, read_answer, request
 from wyoming_client import Wyoming
 
@@ -53,6 +55,32 @@ def test_bodies_have_a_share_of_the_memory():
         # Another address gets its share, at the cost of the one that holds most.
         answer = request(server.port, "/v1/recognize", "POST", AUDIO)
         assert answer.status == 200 and answer.json()["text"] == TEXTS[LONGEST]
+
+
+def test_a_client_that_never_closes_holds_no_slot_and_no_end():
+    with (Server("--handshake_timeout_s=1000", "--drain_timeout_s=1000") as server,
+          web_socket(Target(server.port), "127.0.0.2") as socket):
+        socket.send(attack_client.start() + attack_client.message(type="finish"))
+        socket.receive_with(b'"final"')
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+        server.signal()
+        assert server.exit_code() == 0
+
+
+def test_an_address_waits_for_its_connections_alone():
+    at_once = 5
+    with Server("--max_connection_rate=0.001", f"--max_connections_per_address={at_once}",
+                "--admin_port=0") as server:
+        for _ in range(at_once):
+            with connect_from("127.0.0.2", server.port) as connection:
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert read_answer(connection)[0].status == 200
+        with connect_from("127.0.0.2", server.port) as waiting:
+            waiting.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert request(server.port, "/healthz").status == 200
+            metrics = request(server.admin_port, "/metrics").body.decode()
+            assert 'runnel_pauses_total{reason="connections"} 1' in metrics
+            assert not select.select([waiting], [], [], 0)[0]
 
 
 def test_a_full_server_ends_streams_without_audio_first():

@@ -1,13 +1,16 @@
 #include "tools/server/control/admin_port.h"
 
+#include <algorithm>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <chrono>
+#include <unordered_map>
 #include <utility>
 
 #include "tools/network/any_stream.h"
+#include "tools/server/resources/access.h"
 #include "tools/server/transport/http_connection.h"
 
 namespace runnel::server {
@@ -86,20 +89,31 @@ AdminPort::AdminPort(net::io_context* io, const std::string& address, uint16_t p
       answer_(std::move(answer)) {}
 
 AdminPort::~AdminPort() {
-  for (const std::weak_ptr<Connection>& one : connections_) {
-    if (const auto connection = one.lock()) connection->Close();
+  for (const Open& one : connections_) {
+    if (const auto connection = one.connection.lock()) connection->Close();
   }
 }
 
 void AdminPort::Serve(tcp::socket socket) {
-  connections_.remove_if([](const std::weak_ptr<Connection>& one) { return one.expired(); });
-  if (connections_.size() >= kMostConnections) {
-    if (const auto oldest = connections_.front().lock()) oldest->Close();
-    connections_.pop_front();
-  }
+  connections_.remove_if([](const Open& one) { return one.connection.expired(); });
+  if (connections_.size() >= kMostConnections) MakeRoom();
+  std::string account = AccountOf(PeerAddress(socket));
   const auto connection = std::make_shared<Connection>(std::move(socket), answer_);
-  connections_.push_back(connection);
+  connections_.push_back({std::move(account), connection});
   connection->Start();
+}
+
+// Whoever opens connections without end keeps no probe of another address from its answer.
+void AdminPort::MakeRoom() {
+  std::unordered_map<std::string, size_t> counts;
+  for (const Open& one : connections_) ++counts[one.account];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto oldest = std::find_if(connections_.begin(), connections_.end(),
+                                   [&](const Open& one) { return one.account == most->first; });
+  if (const auto connection = oldest->connection.lock()) connection->Close();
+  connections_.erase(oldest);
 }
 
 }  // namespace runnel::server

@@ -18,7 +18,8 @@
 namespace runnel::server {
 
 // HTTP without TLS and tokens. Each connection has one request and a few seconds. Connections need
-// no slots: when kMostConnections are open, the oldest makes room. Used by one thread.
+// no slots: when kMostConnections are open, the oldest of the address that has most makes room.
+// Used by one thread.
 class AdminPort {
  public:
   static constexpr size_t kMostConnections = 32;
@@ -40,11 +41,17 @@ class AdminPort {
  private:
   class Connection;
 
+  struct Open {
+    std::string account;
+    std::weak_ptr<Connection> connection;
+  };
+
   void Serve(boost::asio::ip::tcp::socket socket);
+  void MakeRoom();
 
   Acceptor acceptor_;
   const Answerer answer_;
-  std::list<std::weak_ptr<Connection>> connections_;  // the oldest first
+  std::list<Open> connections_;  // the oldest first
 };
 
 }  // namespace runnel::server

@@ -24,6 +24,9 @@ constexpr int kFatalClose = 4000;
 // The least audio that a client may commit. It has an encoder frame of most models.
 constexpr double kMinCommitMs = 100;
 constexpr size_t kMaxShownType = 40;
+constexpr size_t kMaxEventId = 512;  // bytes, as of OpenAI's service
+// Of all settings as JSON: those of one event fit, and several events do not add up to more.
+constexpr size_t kMaxSessionBytes = kMaxControlBytes + 4096;
 // OpenAI's service takes 15 MiB in an append; the usual limit of a message is 1 MiB.
 constexpr size_t kAppendFactor = 15;
 constexpr std::string_view kAppend = "input_audio_buffer.append";
@@ -70,6 +73,14 @@ std::string OptionalString(const json& event, const char* field) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::string EventIdOf(const json& event) {
+  std::string id = OptionalString(event, "event_id");
+  if (id.size() <= kMaxEventId) return id;
+  throw EventMistake("invalid_value", "event_id",
+                     "event_id has " + std::to_string(id.size()) + " bytes, expected at most " +
+                         std::to_string(kMaxEventId));
+}
+
 }  // namespace
 
 OpenAiRealtimeProtocol::OpenAiRealtimeProtocol(const Opening& opening, const TokenTable& tokens)
@@ -105,9 +116,11 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::Open() {
   return {ImmediateReply{Event(type, {{"session", session_.AsJson()}})}};
 }
 
-// The first audio prepares the keywords, which an earlier event may have named.
+// The first audio prepares the keywords, which an earlier event may have named. A short update of
+// the session is answered with all of its settings.
 bool OpenAiRealtimeProtocol::TakesLong(const ClientMessage& message) const {
-  return Protocol::TakesLong(message) || !decoder_.has_value();
+  return Protocol::TakesLong(message) || !decoder_.has_value() ||
+         MayHaveMember(message.bytes, "session");
 }
 
 std::vector<ClientRequest> OpenAiRealtimeProtocol::Read(const ClientMessage& message) {
@@ -131,7 +144,7 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadText(std::string_view tex
                                                             std::string* event_id) {
   if (text.size() > kMaxControlBytes) return ReadLongAppend(text, event_id);
   const json event = ReadClientJson(text);
-  *event_id = OptionalString(event, "event_id");
+  *event_id = EventIdOf(event);
   return ReadEvent(event, *event_id);
 }
 
@@ -165,8 +178,15 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadUpdate(const json& event,
                        "session: format, transcription and turn_detection cannot change after the "
                        "first audio");
   }
+  std::string reply = Event(answer.c_str(), {{"session", changed.AsJson()}});
+  if (reply.size() > kMaxSessionBytes) {
+    throw EventMistake("invalid_value", "session",
+                       "session: " + std::to_string(reply.size()) +
+                           " bytes of settings with those of earlier events, expected at most " +
+                           std::to_string(kMaxSessionBytes));
+  }
   session_ = std::move(changed);
-  return {ImmediateReply{Event(answer.c_str(), {{"session", session_.AsJson()}})}};
+  return {ImmediateReply{std::move(reply)}};
 }
 
 std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadAppend(const json& event) {
@@ -186,7 +206,7 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadLongAppend(std::string_vi
                                                                   std::string* event_id) {
   const TextParts parts = TakeStringOut(text, "audio");
   const json event = ReadClientJson(parts.rest);
-  *event_id = OptionalString(event, "event_id");
+  *event_id = EventIdOf(event);
   if (OptionalString(event, "type") != kAppend) {
     throw ClientMistake(
         ErrorCode::kMessageTooLarge,

@@ -169,10 +169,23 @@ void OpenAiSession::SetTranscription(const json& transcription, const std::strin
     return;
   }
   ObjectAt(transcription, path);
-  for (const char* field : {"model", "language", "prompt"}) StringAt(transcription, field, path);
-  for (const char* field : {"keywords", "languages"}) StringsAt(transcription, field, path);
+  constexpr std::array<const char*, 3> kTexts = {"model", "language", "prompt"};
+  constexpr std::array<const char*, 2> kLists = {"keywords", "languages"};
+  for (const char* field : kTexts) StringAt(transcription, field, path);
+  for (const char* field : kLists) StringsAt(transcription, field, path);
+  if (transcription_.is_null()) transcription_ = OrderedJson::object();
   // A field that is null is removed; one that is not there stays.
-  transcription_.merge_patch(OrderedJson(transcription));
+  const auto change = [&](const char* field) {
+    const auto found = transcription.find(field);
+    if (found == transcription.end()) return;
+    if (found->is_null()) {
+      transcription_.erase(field);
+    } else {
+      transcription_[field] = *found;
+    }
+  };
+  for (const char* field : kTexts) change(field);
+  for (const char* field : kLists) change(field);
 }
 
 void OpenAiSession::SetTurnDetection(const json& detection, const std::string& path) {
@@ -209,8 +222,10 @@ void OpenAiSession::SetTurnDetection(const json& detection, const std::string& p
 }
 
 void OpenAiSession::SetNoiseReduction(const json& reduction, const std::string& path) {
-  if (!reduction.is_null()) ObjectAt(reduction, path);
-  noise_reduction_ = reduction;
+  noise_reduction_ = nullptr;
+  if (!reduction.is_null()) {
+    noise_reduction_ = {{"type", StringAt(ObjectAt(reduction, path), "type", path)}};
+  }
 }
 
 OrderedJson OpenAiSession::AsJson() const {

@@ -45,7 +45,7 @@ class OpenAiSession {
   void set_shape(OpenAiShape shape) { shape_ = shape; }
 
   // Applies the fields of a client's "session", in either shape; fields that it does not know are
-  // passed over. Throws EventMistake, and then has changed some of the fields.
+  // passed over and not kept. Throws EventMistake, and then has changed some of the fields.
   void Apply(const nlohmann::json& session);
 
   // All settings, in the session's shape.

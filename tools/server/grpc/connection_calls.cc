@@ -11,8 +11,14 @@ namespace {
 
 // What each part of a header counts at least, so that many empty ones are not for free.
 constexpr size_t kLeastPart = 64;
-// Pings and settings in a second. A client of gRPC sends some ten.
-constexpr int kMostQuestions = 100;
+// Frames in a second that do no work of an open call: pings, settings, what gRPC ignores. A client
+// of gRPC sends some ten.
+constexpr int kMostExtras = 100;
+// A client that goes away says so once, or once with a large stream and then with its last one (RFC
+// 9113, section 6.8).
+constexpr int kMostGoAways = 2;
+// A client gives back the window of its call and that of the connection.
+constexpr int kUpdatesOfData = 2;
 
 }  // namespace
 
@@ -92,15 +98,35 @@ bool ConnectionCalls::Close(uint32_t stream) {
   return true;
 }
 
-// gRPC keeps its answers until the client reads them.
-bool ConnectionCalls::AdmitQuestion(Time now) {
+// Each frame takes gRPC some microseconds, on the threads that serve all calls, and gRPC keeps its
+// answers until the client reads them.
+bool ConnectionCalls::AdmitExtra(Time now) {
   if (now >= second_ + std::chrono::seconds(1)) {
     second_ = now;
-    num_questions_ = 0;
+    num_extras_ = 0;
   }
-  if (num_questions_ >= kMostQuestions) return false;
-  ++num_questions_;
+  if (num_extras_ >= kMostExtras) return false;
+  ++num_extras_;
   return true;
+}
+
+// A frame that no call pays for, with its place or its data, is not work.
+bool ConnectionCalls::DoesWork(const Http2Frame& frame) {
+  const bool is_open = open_.count(frame.stream) > 0;
+  switch (frame.type) {
+    case Http2Frame::kData:
+      return is_open && (frame.size > 0 || (frame.flags & Http2Frame::kEndStream) != 0);
+    case Http2Frame::kHeaders:
+      return frame.stream > last_stream_;
+    case Http2Frame::kContinuation:
+      return frame.stream == new_stream_;
+    case Http2Frame::kReset:
+      return is_open;
+    case Http2Frame::kWindowUpdate:
+      return num_updates_left_ > 0 && num_updates_left_-- > 0;
+    default:
+      return false;
+  }
 }
 
 bool ConnectionCalls::AdmitFrame(const Http2Frame& frame, Time now) {
@@ -110,6 +136,7 @@ bool ConnectionCalls::AdmitFrame(const Http2Frame& frame, Time now) {
     data_left_ = frame.size;
     is_padding_next_ = (frame.flags & Http2Frame::kPadded) != 0;
   }
+  if (!DoesWork(frame) && !AdmitExtra(now)) return false;
   if (frame.type == Http2Frame::kHeaders && frame.stream > last_stream_) {
     if (!places_->Take(account_, now)) return false;
     last_stream_ = new_stream_ = frame.stream;
@@ -119,8 +146,10 @@ bool ConnectionCalls::AdmitFrame(const Http2Frame& frame, Time now) {
   if (frame.type == Http2Frame::kReset && Close(frame.stream)) {
     places_->FreeLater(account_, now);
   }
-  const bool may_ask = frame.type == Http2Frame::kPing || frame.type == Http2Frame::kSettings;
-  if (may_ask && (frame.flags & Http2Frame::kAck) == 0) return AdmitQuestion(now);
+  if (frame.type == Http2Frame::kGoAway && ++num_goaways_ > kMostGoAways) {
+    throw std::runtime_error("the client says more than " + std::to_string(kMostGoAways) +
+                             " times that it goes away");
+  }
   CheckHeader(frame);
   return true;
 }
@@ -154,6 +183,7 @@ void ConnectionCalls::CheckHeader(const Http2Frame& frame) {
 void ConnectionCalls::FromServer(std::string_view bytes) {
   while (const std::optional<Http2Frame> frame = server_.Next(&bytes)) {
     const bool has_flag = frame->type == Http2Frame::kHeaders || frame->type == Http2Frame::kData;
+    if (frame->type == Http2Frame::kData) num_updates_left_ += kUpdatesOfData;
     const bool ends = frame->type == Http2Frame::kReset ||
                       (has_flag && (frame->flags & Http2Frame::kEndStream) != 0);
     if (ends && Close(frame->stream)) places_->Free(account_);

@@ -43,9 +43,9 @@ class ConnectionCalls {
 
   // Takes from the front of `bytes` what gRPC may have, and appends it to `passed`. The header of
   // each call also gets the metadata kStreamKey. False when something waits: a call for a place, or
-  // a frame that gRPC must answer and that comes too soon. Throws std::runtime_error when the
-  // connection is to be closed: it is not HTTP/2, has too large a header, or begins a message for
-  // which there is no memory.
+  // a frame that does no work of an open call and comes too soon. Throws std::runtime_error when
+  // the connection is to be closed: it is not HTTP/2, has too large a header, begins a message for
+  // which there is no memory, or says again and again that the client goes away.
   bool FromClient(std::string_view* bytes, Time now, std::string* passed);
 
   // Bytes that the server has sent.
@@ -53,6 +53,8 @@ class ConnectionCalls {
 
   // The client has begun to speak HTTP/2.
   bool has_begun() const { return has_begun_; }
+  // The client has said that it goes away, and has no call.
+  bool is_over() const { return num_goaways_ > 0 && open_.empty(); }
 
  private:
   // gRPC keeps a message until all of it has come.
@@ -64,7 +66,8 @@ class ConnectionCalls {
 
   // False when the frame has to wait.
   bool AdmitFrame(const Http2Frame& frame, Time now);
-  bool AdmitQuestion(Time now);
+  bool DoesWork(const Http2Frame& frame);
+  bool AdmitExtra(Time now);
   void ReadData(std::string_view payload);
   // `message`: the length of the longest that begins, 0: none.
   void TakeMemoryFor(size_t message, Call* call);
@@ -91,7 +94,9 @@ class ConnectionCalls {
   uint32_t new_stream_ = 0;                  // whose first header is being read; 0: none
   bool ends_header_ = false;                 // with the present frame
   size_t header_bytes_ = 0;                  // of the present header
-  int num_questions_ = 0;                    // since second_
+  int num_extras_ = 0;                       // frames that do no work of a call, since second_
+  int64_t num_updates_left_ = 0;             // of windows, for the data that the server sent
+  int num_goaways_ = 0;
   Time second_{};
   bool has_begun_ = false;
 };

@@ -134,6 +134,7 @@ class GrpcConnection : public std::enable_shared_from_this<GrpcConnection> {
     passed_.clear();
     const bool has_passed_all = calls_.FromClient(&received_, Clock::now(), &passed_);
     if (calls_.has_begun()) begin_deadline_ = Clock::time_point::max();
+    if (calls_.is_over()) return End();
     if (passed_.empty()) return has_passed_all ? ReadClient() : WaitForPlace();
     is_waiting_ = false;
     net::async_write(server_, net::buffer(passed_),

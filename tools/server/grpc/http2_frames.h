@@ -19,6 +19,8 @@ struct Http2Frame {
   static constexpr uint8_t kReset = 3;
   static constexpr uint8_t kSettings = 4;
   static constexpr uint8_t kPing = 6;
+  static constexpr uint8_t kGoAway = 7;
+  static constexpr uint8_t kWindowUpdate = 8;
   static constexpr uint8_t kContinuation = 9;
   // Flags.
   static constexpr uint8_t kEndStream = 1;   // of kData and kHeaders

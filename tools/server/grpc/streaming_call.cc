@@ -28,7 +28,8 @@ class StreamingCall : public GrpcCall, public LiveTransport {
   void OnBegin() override {
     live_.Start(shared_from_this(), StrandExecutor(strand()), registry(), peer().slot->Join());
     live_.BeginSession(std::make_shared<RivaProtocol>(model_, id()));
-    live_.HoldStreamSlot(std::move(slot()));
+    // The call keeps it, too, until the status was sent, so that the server does not end before.
+    live_.HoldStreamSlot(slot());
     live_.Open();
   }
 

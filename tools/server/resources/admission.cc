@@ -1,5 +1,7 @@
 #include "tools/server/resources/admission.h"
 
+#include <algorithm>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -14,10 +16,11 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kMostRefusedAtOnce = 64;
 constexpr int64_t kMostRefusedOfAccount = 8;
 
-// Places beyond the first one of an account. Without limits per address, all clients may have one
-// address, as behind a proxy, and share all places.
-int64_t SharedPlaces(const Limits& limits) {
-  return limits.max_streams_per_address == 0 ? limits.max_uploads : (limits.max_uploads + 1) / 2;
+// Half of the places, or all of them without limits per address: all clients may have one address
+// then, as behind a proxy.
+int64_t SharedOf(int64_t num_places, const Limits& limits) {
+  if (limits.max_streams_per_address == 0) return num_places;
+  return std::max<int64_t>(1, (num_places + 1) / 2);
 }
 
 }  // namespace
@@ -36,6 +39,10 @@ ProtocolError RefusalError(Refusal refusal, Metrics* metrics) {
     case Refusal::kMediaStreams:
       metrics->CountRejection(Rejection::kMediaStreamsFull);
       return {ErrorCode::kFull, "too many streams in a compressed format; Ogg Opus has room"};
+    case Refusal::kAddressMedia:
+      metrics->CountRejection(Rejection::kMediaStreamsFull);
+      return {ErrorCode::kAddressFull,
+              "too many streams in a compressed format from this address; Ogg Opus has room"};
     case Refusal::kConnections:
       metrics->CountRejection(Rejection::kConnectionsFull);
       return {ErrorCode::kFull, "too many connections"};
@@ -64,7 +71,6 @@ struct Admission::State {
   const Limits limits;
   std::mutex mutex;
   bool is_draining = false;
-  int64_t num_media_streams = 0;
   int64_t num_refused = 0;  // connections above the limit
   Counts refused_of;
   Counts connections_of;
@@ -81,31 +87,47 @@ std::shared_ptr<void> OnRelease(const std::shared_ptr<State>& state, Release rel
           }};
 }
 
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+// Why no slot is left: for anybody, or for an account.
+struct Full {
+  Refusal all;
+  Refusal account;
+};
+
+// Under the state's mutex. Null with the reason when `account` has `most` slots, or none is left.
+Ticket TakeSlot(Shares* shares, const std::string& account, int64_t most, const Full& full,
+                Refusal* refusal) {
+  *refusal = full.account;
+  if (shares->AmountOf(account) >= most) return nullptr;
+  std::shared_ptr<Shares::Share> share = shares->Take(account, 1, Clock::now());
+  *refusal = share == nullptr ? full.all : Refusal::kNone;
+  return share == nullptr ? nullptr : std::make_shared<Slot>(std::move(share));
+}
+
 }  // namespace
 
 Admission::Admission(const Limits& limits)
     : state_(std::make_shared<State>(limits)),
       streams_(limits.max_streams),
+      media_streams_(limits.max_media_streams),
       connections_(limits.max_connections),
-      places_(limits.max_uploads, SharedPlaces(limits)),
+      connection_rate_(limits.max_connection_rate, limits.max_connections_per_address > 0
+                                                       ? limits.max_connections_per_address
+                                                       : limits.max_connections),
+      places_(limits.max_uploads, SharedOf(limits.max_uploads, limits)),
       bodies_(limits.max_bodies_bytes()) {}
 
 Ticket Admission::AdmitStream(const std::string& account, Refusal* refusal) {
-  std::shared_ptr<Shares::Share> share;
-  {
-    // Two streams of one account are not admitted beside each other.
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    const int64_t most = state_->limits.max_streams_per_address;
-    if (state_->is_draining) {
-      *refusal = Refusal::kDraining;
-    } else if (most > 0 && streams_.AmountOf(account) >= most) {
-      *refusal = Refusal::kAddress;
-    } else {
-      share = streams_.Take(account, 1, Clock::now());
-      *refusal = share == nullptr ? Refusal::kStreams : Refusal::kNone;
-    }
+  const int64_t most = state_->limits.max_streams_per_address;
+  // Two streams of one account are not admitted beside each other.
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->is_draining) {
+    *refusal = Refusal::kDraining;
+    return nullptr;
   }
-  return share == nullptr ? nullptr : std::make_shared<Slot>(std::move(share));
+  return TakeSlot(&streams_, account, most == 0 ? kNoLimit : most,
+                  {Refusal::kStreams, Refusal::kAddress}, refusal);
 }
 
 Ticket Admission::AdmitUpload(const std::string& account, Refusal* refusal) {
@@ -118,15 +140,12 @@ Ticket Admission::AdmitUpload(const std::string& account, Refusal* refusal) {
   return nullptr;
 }
 
-Ticket Admission::AdmitMediaStream(Refusal* refusal) {
+Ticket Admission::AdmitMediaStream(const std::string& account, Refusal* refusal) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (state_->num_media_streams >= state_->limits.max_media_streams) {
-    *refusal = Refusal::kMediaStreams;
-    return nullptr;
-  }
-  ++state_->num_media_streams;
-  return std::make_shared<Slot>(
-      nullptr, OnRelease(state_, [](State* state) { --state->num_media_streams; }));
+  const Limits& limits = state_->limits;
+  const int64_t half = SharedOf(limits.max_media_streams, limits);
+  return TakeSlot(&media_streams_, account, limits.max_streams_per_address == 0 ? kNoLimit : half,
+                  {Refusal::kMediaStreams, Refusal::kAddressMedia}, refusal);
 }
 
 Ticket Admission::AdmitConnection(const std::string& account, Refusal* refusal) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tools/server/protocol/protocol_error.h"
+#include "tools/server/resources/connection_rate.h"
 #include "tools/server/resources/limits.h"
 #include "tools/server/resources/metrics.h"
 #include "tools/server/resources/shares.h"
@@ -54,6 +55,7 @@ enum class Refusal {
   kAddress,            // max_streams_per_address
   kUploads,            // max_uploads
   kMediaStreams,       // max_media_streams
+  kAddressMedia,       // half of max_media_streams
   kConnections,        // max_connections
   kAddressConnections  // max_connections_per_address
 };
@@ -73,8 +75,9 @@ class Admission {
   // The same together with a place for decoding, without waiting.
   Ticket AdmitUpload(const std::string& account, Refusal* refusal);
 
-  // A place for a stream that has a slot and needs a process to decode its audio.
-  Ticket AdmitMediaStream(Refusal* refusal);
+  // A place for a stream that has a slot and needs a process to decode its audio. An account gets
+  // half of the places at most, unless max_streams_per_address is 0.
+  Ticket AdmitMediaStream(const std::string& account, Refusal* refusal);
 
   // The places of max_uploads, for recordings that have arrived and have a slot.
   UploadPlaces& places() { return places_; }
@@ -86,6 +89,8 @@ class Admission {
   // refusal, or with the server's health. Null when the extra slots are taken too: the connection
   // can only be closed.
   Ticket AdmitConnection(const std::string& account, Refusal* refusal);
+  // When it may begin.
+  ConnectionRate& connection_rate() { return connection_rate_; }
   // The same for a connection of the client, in addition to AdmitConnection.
   Ticket AdmitAddress(const std::string& account, Refusal* refusal);
 
@@ -102,7 +107,9 @@ class Admission {
   struct State;
   std::shared_ptr<State> state_;
   Shares streams_;
+  Shares media_streams_;
   Shares connections_;
+  ConnectionRate connection_rate_;
   UploadPlaces places_;
   Shares bodies_;
 };

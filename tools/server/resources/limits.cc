@@ -1,5 +1,8 @@
 #include "tools/server/resources/limits.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "runtime/recognizer.h"
 #include "runtime/stream.h"
 #include "runtime/text/require_range.h"
@@ -35,6 +38,11 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(max_connections_per_address), 0, kMost, "",
        "Connections at once per client address (IPv6: per /64 network); 0: no limit.",
        R"(runnel_rejections_total{reason="address_connections_full"})"},
+      {FIELD(max_connection_rate), 0, kLongestS, "per second",
+       "Connections that a client address (IPv6: /64 network) may open, after "
+       "--max_connections_per_address at once. More wait. Of a trusted proxy, each request counts "
+       "for the address of its client. 0: no limit.",
+       R"(runnel_pauses_total{reason="connections"})"},
       {FIELD(max_uploads), 0, kMost, "",
        "Recordings that are decoded at once, over HTTP and gRPC; more wait or are refused. An "
        "address gets more than one place only while fewer than half are taken, unless "
@@ -42,7 +50,10 @@ std::vector<LimitRow> MakeTable() {
        R"(runnel_rejections_total{reason="uploads_full"})"},
       {FIELD(max_media_streams), 0, kMost, "",
        "Streams at once whose audio a process of media_decoder decodes: all containers but WAV and "
-       "Ogg Opus. More are ended with the error `full`.",
+       "Ogg Opus. More are ended with the error `full`. An address has half of them at most, "
+       "unless "
+       "--max_streams_per_address is 0. When all are taken, a stream that sends no audio is ended "
+       "as with --max_streams.",
        R"(runnel_rejections_total{reason="media_streams_full"})"},
 
       {FIELD(max_message_bytes), 1024, kMost, "bytes",
@@ -167,6 +178,16 @@ void CheckLimits(const Limits& limits) {
   for (const LimitRow& row : LimitTable()) {
     RequireInRange(std::string("--") + row.name, ValueOf(limits, row), row.min, row.max, row.unit);
   }
+}
+
+Limits WithConnections(Limits limits, int64_t most) {
+  const double part = static_cast<double>(most) / static_cast<double>(limits.max_connections);
+  limits.max_connections = most;
+  if (limits.max_connections_per_address > 0) {
+    limits.max_connections_per_address = std::max<int64_t>(
+        1, std::llround(part * static_cast<double>(limits.max_connections_per_address)));
+  }
+  return limits;
 }
 
 std::string LimitTableAsMarkdown() {

@@ -18,8 +18,9 @@ struct Limits {
   int64_t max_streams_per_address = 100;
   int64_t max_connections = 1000;
   int64_t max_connections_per_address = 200;
+  double max_connection_rate = 100;
   int64_t max_uploads = 8;
-  int64_t max_media_streams = 32;
+  int64_t max_media_streams = 64;
 
   // Sizes.
   int64_t max_message_bytes = 1 << 20;
@@ -87,6 +88,9 @@ const std::vector<LimitRow>& LimitTable();
 
 // Throws std::invalid_argument naming the flag, its value and its range.
 void CheckLimits(const Limits& limits);
+
+// The same limits with so many connections in all; an address keeps its part of them.
+Limits WithConnections(Limits limits, int64_t most);
 
 // LimitTable with the defaults, as docs/deploy.md shows it.
 std::string LimitTableAsMarkdown();

@@ -49,8 +49,9 @@ constexpr std::array kReasons = {"full",
                                  "input_full"};
 static_assert(static_cast<size_t>(Rejection::kInputFull) + 1 == kReasons.size());
 
-constexpr std::array<const char*, kNumPauses> kPauses = {"buffer", "speed", "send_queue", "input"};
-static_assert(static_cast<size_t>(Pause::kInput) + 1 == kPauses.size());
+constexpr std::array<const char*, kNumPauses> kPauses = {"buffer", "speed", "send_queue", "input",
+                                                         "connections"};
+static_assert(static_cast<size_t>(Pause::kConnections) + 1 == kPauses.size());
 
 constexpr std::array<const char*, 6> kSnapshotResults = {"stored",  "skipped", "failed",
                                                          "resumed", "dropped", "late"};
@@ -117,11 +118,13 @@ struct Metrics::Families {
       AddCounters(&registry, "runnel_streams_total", "Streams started or resumed, by protocol");
   Family<Counter>& errors = AddCounters(&registry, "runnel_errors_total",
                                         "Streams that ended with an error, by its code");
-  Family<Counter>& pauses = AddCounters(&registry, "runnel_pauses_total",
-                                        "Times that the server stopped reading from a stream: its "
-                                        "buffer was full, it was faster than "
-                                        "--max_speed, its client did not read results, or its "
-                                        "message had no room in --max_input_mb");
+  Family<Counter>& pauses =
+      AddCounters(&registry, "runnel_pauses_total",
+                  "Times that the server stopped reading from a stream: its "
+                  "buffer was full, it was faster than "
+                  "--max_speed, its client did not read results, or its "
+                  "message had no room in --max_input_mb; or that a connection "
+                  "waited (--max_connection_rate)");
   Family<Counter>& snapshots = AddCounters(
       &registry, "runnel_snapshots_total",
       "Snapshots stored, skipped because the store is behind or full, failed, resumed from, "

@@ -53,8 +53,8 @@ struct ServerState {
 };
 
 // Why the server stops reading from a client for a while: label `reason` of runnel_pauses_total.
-enum class Pause { kBuffer, kSpeed, kSendQueue, kInput };
-constexpr int kNumPauses = 4;
+enum class Pause { kBuffer, kSpeed, kSendQueue, kInput, kConnections };
+constexpr int kNumPauses = 5;
 
 // Label `result` of runnel_snapshots_total.
 enum class SnapshotResult {

@@ -38,11 +38,7 @@ void LiveConnection::BeginSession(std::shared_ptr<Protocol> protocol) {
 }
 
 void LiveConnection::HoldStreamSlot(Ticket slot) {
-  // The next session may have begun when this is called, and has another slot.
-  auto give_up = Posting([this, session = std::weak_ptr<LiveSession>(session_)] {
-    if (session.lock() == session_) GiveUp();
-  });
-  stream_slot_.emplace(std::move(slot), std::move(give_up));
+  stream_slot_.emplace(std::move(slot), GivingUpSession());
   session_->OnSlot();
   UpdateSlots();
 }
@@ -102,8 +98,13 @@ void LiveConnection::SendNext() {
   const std::optional<Closing> closing = session_->closing();
   if (!closing.has_value()) return;
   is_open_ = false;
+  // Before the client can notice the end and come again.
+  ReleaseStreamSlot();
   transport_->Close(*closing);
-  if (!is_open_) registration_.reset();  // no next session has begun
+  if (is_open_) return;  // the next session has begun
+  registration_.reset();
+  session_->Disconnect();
+  UpdateSlots();
 }
 
 void LiveConnection::Send(std::string text) {
@@ -140,6 +141,7 @@ void LiveConnection::OnTimer() {
 // A slot is another client's now.
 void LiveConnection::GiveUp() {
   ReleaseSlots();
+  if (session_->closing().has_value() && !is_sending()) return transport_->Disconnect();
   if (session_->closing().has_value()) return;
   services_.metrics->CountRejection(Rejection::kIdle);
   session_->Fail(ErrorCode::kIdleTimeout, kGivenUp);
@@ -153,8 +155,18 @@ void LiveConnection::OnDisconnect() {
   ReleaseSlots();
 }
 
+// The next session may have begun when this is called, and has other slots.
+std::function<void()> LiveConnection::GivingUpSession() {
+  return Posting([this, session = std::weak_ptr<LiveSession>(session_)] {
+    if (session.lock() == session_) GiveUp();
+  });
+}
+
 void LiveConnection::UpdateSlots() {
-  for (auto* slot : {&connection_slot_, &stream_slot_}) {
+  if (!media_slot_.has_value() && session_->media_place() != nullptr) {
+    media_slot_.emplace(session_->media_place(), GivingUpSession());
+  }
+  for (auto* slot : {&connection_slot_, &stream_slot_, &media_slot_}) {
     if (slot->has_value()) {
       (*slot)->Update(session_->awaits_client(), session_->last_progress());
     }
@@ -163,7 +175,7 @@ void LiveConnection::UpdateSlots() {
 
 void LiveConnection::ReleaseSlots() {
   connection_slot_.reset();
-  stream_slot_.reset();
+  ReleaseStreamSlot();
 }
 
 void LiveConnection::Fail(const std::exception& error) {

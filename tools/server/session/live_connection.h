@@ -34,7 +34,7 @@ class LiveTransport {
   virtual void Read() = 0;
   // Sends `message`, which stays where it is. LiveConnection::OnWritten follows.
   virtual void Write(const std::string& message) = 0;
-  // The session has ended, and all of its messages were sent.
+  // The session has ended, and all of its messages were sent. Its stream holds no slot any more.
   virtual void Close(const Closing& closing) = 0;
   // Ends the connection at once. Calls LiveConnection::OnDisconnect.
   virtual void Disconnect() = 0;
@@ -68,7 +68,10 @@ class LiveConnection {
   void BeginSession(std::shared_ptr<Protocol> protocol);
   // The stream of the session holds `slot` from now on.
   void HoldStreamSlot(Ticket slot);
-  void ReleaseStreamSlot() { stream_slot_.reset(); }
+  void ReleaseStreamSlot() {
+    stream_slot_.reset();
+    media_slot_.reset();
+  }
   bool has_stream_slot() const { return stream_slot_.has_value(); }
   // The client can be written to and read from, until Close or OnDisconnect.
   void Open();
@@ -112,6 +115,7 @@ class LiveConnection {
   void SendNext();
   void Write(OutgoingMessage message);
   void GiveUp();
+  std::function<void()> GivingUpSession();
   void UpdateSlots();
   void ReleaseSlots();
   void Fail(const std::exception& error);
@@ -128,6 +132,7 @@ class LiveConnection {
   SessionRegistry::Handle registration_;  // of the session, until it has ended
   std::optional<IdleSlot> connection_slot_;
   std::optional<IdleSlot> stream_slot_;
+  std::optional<IdleSlot> media_slot_;  // of the process that decodes the audio of the session
   std::shared_ptr<LiveSession> session_;
   std::optional<OutgoingMessage> sending_;  // is being written
   Clock::time_point write_deadline_;

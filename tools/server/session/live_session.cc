@@ -115,7 +115,7 @@ void LiveSession::ReadPart() {
   if (protocol_ == nullptr || !protocol_->uses_process()) return StartTask(Task::kOrdinary, next);
   if (media_place_ == nullptr) {
     Refusal refusal = Refusal::kNone;
-    media_place_ = services_.admission->AdmitMediaStream(&refusal);
+    media_place_ = services_.admission->AdmitMediaStream(client_.account, &refusal);
     if (media_place_ == nullptr) return Handle(RefusalError(refusal, services_.metrics));
   }
   // A task may outlive the session: the process and its place are given back together.
@@ -216,6 +216,8 @@ void LiveSession::Drain() {
 void LiveSession::Disconnect() {
   if (state_ != State::kEnded) End({kNormalClose, ""});
   outgoing_.Clear();
+  protocol_.reset();  // with it ends the process of media_place_
+  media_place_.reset();
 }
 
 void LiveSession::Handle(const ProtocolError& error) {
@@ -281,7 +283,8 @@ bool LiveSession::IsPausedBy(Pause reason) const {
     case Pause::kSendQueue:
       return outgoing_.num_bytes() + mailbox_->update_bytes() >
              services_.limits.max_send_queue_bytes();
-    case Pause::kInput:  // before a message is whole
+    case Pause::kInput:        // before a message is whole
+    case Pause::kConnections:  // before it is served
       return false;
   }
   return false;

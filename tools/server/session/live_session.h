@@ -94,6 +94,9 @@ class LiveSession {
   // the construction if never.
   Clock::time_point last_progress() const { return last_progress_; }
 
+  // For the process that decodes the audio; null: there is none.
+  const Ticket& media_place() const { return media_place_; }
+
   // When the owner calls Advance if nothing else happens; Clock::time_point::max() for never.
   Clock::time_point NextDeadline() const;
 
@@ -111,7 +114,8 @@ class LiveSession {
   // Ends the session because the server shuts down. A last snapshot is stored first if the client
   // wants snapshots.
   void Drain();
-  // The connection is lost.
+  // The connection is lost, or the owner has sent the last message. A task that runs keeps what it
+  // needs.
   void Disconnect();
 
  private:

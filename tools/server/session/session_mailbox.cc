@@ -3,6 +3,9 @@
 namespace runnel::server {
 namespace {
 
+// Of the answer to a flush that ended no utterance, at most.
+constexpr size_t kFlushAnswerBytes = 512;
+
 size_t MemoryOf(const std::vector<Utterance>& utterances) {
   size_t bytes = 0;
   for (const Utterance& utterance : utterances) {
@@ -98,7 +101,8 @@ bool SessionMailbox::is_closed() const {
 size_t SessionMailbox::update_bytes() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!update_.has_value()) return 0;
-  return update_->utterance_bytes + update_->update.stable_text.size() +
+  return static_cast<size_t>(update_->update.num_empty_finalizations) * kFlushAnswerBytes +
+         update_->utterance_bytes + update_->update.stable_text.size() +
          update_->update.tokens.size() * sizeof(Token);
 }
 

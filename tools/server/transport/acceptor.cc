@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tools/server/resources/access.h"
 #include "tools/server/resources/rated_log.h"
 
 namespace runnel::server {
@@ -34,6 +35,12 @@ tcp::acceptor Listen(boost::asio::io_context* io, const std::string& address, ui
 }
 
 }  // namespace
+
+std::string PeerAddress(const tcp::socket& socket) {
+  boost::system::error_code error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  return error ? "" : NormalAddress(peer.address().to_string());
+}
 
 Acceptor::Acceptor(boost::asio::io_context* io, const std::string& address, uint16_t port,
                    OnSocket on_socket)

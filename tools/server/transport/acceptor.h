@@ -13,6 +13,9 @@
 
 namespace runnel::server {
 
+// As NormalAddress (access.h); "" when the peer has reset the connection.
+std::string PeerAddress(const boost::asio::ip::tcp::socket& socket);
+
 // Used by one thread at a time. After a failed accept, for example without a free descriptor, it
 // tries again ten times a second, and logs one line in ten seconds. It keeps a spare descriptor,
 // which lets a connection in when no other is left.

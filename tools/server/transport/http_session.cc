@@ -8,6 +8,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -105,7 +106,9 @@ HttpConnection::Options OptionsFor(const ConnectionContext& context) {
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
   explicit HttpSession(std::shared_ptr<HttpConnection> connection)
-      : connection_(std::move(connection)), peer_(context().address) {}
+      : connection_(std::move(connection)),
+        peer_(context().address),
+        turn_timer_(connection_->stream().get_executor()) {}
 
   void Start() {
     AnyStream& stream = connection_->stream();
@@ -207,7 +210,17 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     JoinLists(&header_->get());
     const std::string_view origin = View(request()[http::field::origin]);
     connection_->SetReader(context().shared->origins->IsListed(origin) ? std::string(origin) : "");
-    AdmitAddress();
+    const HttpConnection::Clock::time_point turn = AdmitAddress();
+    if (turn <= HttpConnection::Clock::now()) return ServeTurn();
+    metrics().CountPause(Pause::kConnections);
+    connection_->stream().tcp().expires_never();
+    turn_timer_.expires_at(turn);
+    turn_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
+      if (!stopped) self->ServeTurn();
+    });
+  }
+
+  void ServeTurn() {
     if (std::optional<HttpReply> fault = FaultOf(request())) {
       metrics().CountRejection(Rejection::kBadRequest);
       return ReplyAndClose(*std::move(fault));
@@ -235,15 +248,18 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     }
   }
 
-  // Behind a trusted proxy, each request of a connection may come from another client.
-  void AdmitAddress() {
+  // Behind a trusted proxy, each request of a connection may come from another client, whose turn
+  // begins at the time that is returned.
+  HttpConnection::Clock::time_point AdmitAddress() {
+    const HttpConnection::Clock::time_point now = HttpConnection::Clock::now();
     const AccessRules& access = *context().shared->access;
-    if (!access.IsTrusted(peer_)) return;
+    if (!access.IsTrusted(peer_)) return now;
     context().address = access.ClientAddress(peer_, View(request()["X-Forwarded-For"]));
     context().address_ticket.reset();
-    if (IsAboveConnectionLimit(context())) return;
-    context().address_ticket =
-        services().admission->AdmitAddress(context().client().account, &context().refusal);
+    if (IsAboveConnectionLimit(context())) return now;
+    const std::string account = context().client().account;
+    context().address_ticket = services().admission->AdmitAddress(account, &context().refusal);
+    return services().admission->connection_rate().Next(account, now);
   }
 
   // What the client offers.
@@ -384,6 +400,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   const std::shared_ptr<HttpConnection> connection_;
   const std::string peer_;  // the address of the client or of a proxy
   std::optional<http::request_parser<http::empty_body>> header_;
+  net::steady_timer turn_timer_;  // of the request of a proxy
   int64_t num_replies_ = 0;
   bool is_waiting_ = true;    // for a handshake or a request
   bool is_given_up_ = false;  // the slot

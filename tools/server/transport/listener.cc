@@ -1,6 +1,8 @@
 #include "tools/server/transport/listener.h"
 
-#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
 #include <utility>
 
 #include "tools/server/resources/rated_log.h"
@@ -12,13 +14,6 @@ namespace {
 using boost::asio::ip::tcp;
 
 constexpr size_t kPrefixSize = 12;
-
-std::string AddressOf(const tcp::socket& socket) {
-  boost::system::error_code error;
-  const tcp::endpoint peer = socket.remote_endpoint(error);
-  if (error) return "";
-  return peer.address().to_string();
-}
 
 }  // namespace
 
@@ -35,7 +30,8 @@ void Listener::OnAccept(tcp::socket socket) {
   Metrics* metrics = services_->services->metrics;
   Admission* admission = services_->services->admission;
   ConnectionContext context;
-  context.address = NormalAddress(AddressOf(socket));
+  context.address = PeerAddress(socket);
+  if (context.address.empty()) return;
   const std::string account = AccountOf(context.address);
   context.ticket = admission->AdmitConnection(account, &context.refusal);
   if (context.ticket == nullptr) {
@@ -43,7 +39,8 @@ void Listener::OnAccept(tcp::socket socket) {
     return;  // closes the socket
   }
   // A proxy's connections belong to its clients, which each request's header names.
-  if (context.refusal == Refusal::kNone && !services_->access->IsTrusted(context.address)) {
+  const bool is_proxy = services_->access->IsTrusted(context.address);
+  if (context.refusal == Refusal::kNone && !is_proxy) {
     context.address_ticket = admission->AdmitAddress(account, &context.refusal);
     if (context.address_ticket == nullptr) {
       metrics->CountRejection(Rejection::kAddressConnectionsFull);
@@ -54,11 +51,26 @@ void Listener::OnAccept(tcp::socket socket) {
   socket.set_option(tcp::no_delay(true), ignored);
   context.shared = services_;
   context.id = prefix_ + "-" + std::to_string(++num_accepted_);
+  // Each request of a proxy has its own turn.
+  const Clock::time_point now = Clock::now();
+  const Clock::time_point start = is_proxy ? now : admission->connection_rate().Next(account, now);
+  if (start > now) metrics->CountPause(Pause::kConnections);
+  ServeAt(start, std::move(socket), std::move(context));
+}
+
+// The sockets of an account that waits cost nothing but their slots, which others may have.
+void Listener::ServeAt(Clock::time_point start, tcp::socket socket, ConnectionContext context) {
   const auto executor = socket.get_executor();
   const auto tls = tls_ == nullptr ? nullptr : tls_->Get();
-  boost::asio::dispatch(executor, [this, stream = AnyStream(std::move(socket), tls.get()),
-                                   context = std::move(context)]() mutable {
-    serve_(std::move(stream), std::move(context));
+  const auto timer = std::make_shared<boost::asio::steady_timer>(executor, start);
+  context.ticket->Offer(Clock::duration::zero(), [weak = std::weak_ptr(timer), executor] {
+    boost::asio::post(executor, [weak] {
+      if (const auto held = weak.lock()) held->cancel();
+    });
+  });
+  timer->async_wait([serve = serve_, timer, stream = AnyStream(std::move(socket), tls.get()),
+                     context = std::move(context)](const SystemError& given_up) mutable {
+    if (!given_up) serve(std::move(stream), std::move(context));
   });
 }
 

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -36,7 +37,11 @@ class Listener {
   uint16_t port() const { return acceptor_.port(); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void OnAccept(boost::asio::ip::tcp::socket socket);
+  void ServeAt(Clock::time_point start, boost::asio::ip::tcp::socket socket,
+               ConnectionContext context);
 
   Acceptor acceptor_;
   const Replaceable<boost::asio::ssl::context>* const tls_;

@@ -152,21 +152,81 @@ TEST(ConnectionCalls, AConnectionThatEndsReturnsItsPlaces) {
   EXPECT_TRUE(places.Take("a", now + kSecond));
 }
 
-TEST(ConnectionCalls, FramesThatNeedAnAnswerAreRated) {
-  constexpr size_t kMost = 100;
-  for (const uint8_t type : {Http2Frame::kPing, Http2Frame::kSettings}) {
-    Connection connection(/*most_of_account=*/10);
-    const std::string ping = FrameBytes(type, 0, 0, "12345678");
-    std::string bytes = kPreface;
-    for (size_t i = 0; i < 3 * kMost; ++i) {
-      bytes += ping;
-      bytes += FrameBytes(type, Http2Frame::kAck, 0, "12345678");  // an answer counts nothing
+constexpr size_t kMostExtras = 100;  // in a second
+
+// Sends `frame` many times to a connection with the open call 5 and the closed call 3.
+void ExpectRated(const std::string& frame) {
+  Connection connection(/*most_of_account=*/10);
+  connection.Send(kPreface + Headers(3) + Headers(5), kStart);
+  connection.calls.FromServer(Reset(3));
+  std::string bytes;
+  for (size_t i = 0; i < 3 * kMostExtras; ++i) bytes += frame;
+  EXPECT_EQ(connection.Send(bytes, kStart + kSecond).size(), kMostExtras * frame.size());
+  EXPECT_TRUE(connection.is_waiting);
+  EXPECT_EQ(connection.Send("", kStart + kSecond), "");
+  EXPECT_EQ(connection.Send("", kStart + 2 * kSecond).size(), kMostExtras * frame.size());
+}
+
+TEST(ConnectionCalls, FramesThatDoNoWorkOfAnOpenCallAreRated) {
+  constexpr uint8_t kPriority = 2;
+  constexpr uint8_t kPushPromise = 5;
+  for (const uint8_t type : {Http2Frame::kPing, Http2Frame::kSettings, kPriority, kPushPromise,
+                             Http2Frame::kWindowUpdate, uint8_t{10}, uint8_t{255}}) {
+    for (const uint8_t flags : {uint8_t{0}, Http2Frame::kAck}) {
+      for (const uint32_t stream : {0U, 3U, 5U, 7U}) {
+        SCOPED_TRACE(std::to_string(type) + " of stream " + std::to_string(stream));
+        ExpectRated(FrameBytes(type, flags, stream, "12345678"));
+      }
     }
-    EXPECT_EQ(connection.Send(bytes, kStart + kSecond).size(),
-              kPreface.size() + 2 * kMost * ping.size());
-    EXPECT_EQ(connection.Send("", kStart + kSecond), "");
-    EXPECT_EQ(connection.Send("", kStart + 2 * kSecond).size(), 2 * kMost * ping.size());
   }
+  for (const uint32_t closed : {1U, 3U}) {
+    ExpectRated(Headers(closed));
+    ExpectRated(Reset(closed));
+    ExpectRated(Data(closed, "data"));
+    ExpectRated(Data(closed, "data", Http2Frame::kEndStream));
+  }
+  ExpectRated(Headers(5));
+  ExpectRated(Data(5, ""));
+}
+
+TEST(ConnectionCalls, TheWorkOfOpenCallsIsNotRated) {
+  Connection connection(/*most_of_account=*/10);
+  std::string bytes = kPreface + Headers(1);
+  for (size_t i = 0; i < 10 * kMostExtras; ++i) bytes += Data(1, "d");
+  bytes += Data(1, "", Http2Frame::kEndStream) + Headers(3) + Reset(3);
+  EXPECT_EQ(connection.Send(bytes).size(),
+            bytes.size() + NamedHeaders(1).size() + NamedHeaders(3).size() - 2 * Headers(1).size());
+  EXPECT_FALSE(connection.is_waiting);
+}
+
+TEST(ConnectionCalls, WindowsMayGrowForTheDataThatTheServerSent) {
+  Connection connection(/*most_of_account=*/10);
+  connection.Send(kPreface + Headers(1));
+  for (size_t i = 0; i < 5 * kMostExtras; ++i) connection.calls.FromServer(Data(1, "result"));
+  const std::string update = FrameBytes(Http2Frame::kWindowUpdate, 0, 1, "size");
+  std::string bytes;
+  for (size_t i = 0; i < 20 * kMostExtras; ++i) bytes += update;
+  EXPECT_EQ(connection.Send(bytes).size(), (10 + 1) * kMostExtras * update.size());
+}
+
+// A client says it at most twice: with a stream that is to come, and with the last one.
+TEST(ConnectionCalls, AClientThatGoesAwayAgainAndAgainIsCutOff) {
+  const std::string goaway = FrameBytes(Http2Frame::kGoAway, 0, 0, "lastcode");
+  Connection connection(/*most_of_account=*/10);
+  connection.Send(kPreface + Headers(1));
+  EXPECT_EQ(connection.Send(goaway + goaway), goaway + goaway);
+  EXPECT_THROW(connection.Send(goaway), std::runtime_error);
+}
+
+TEST(ConnectionCalls, IsOverWhenTheClientGoesAwayAndHasNoCall) {
+  const std::string goaway = FrameBytes(Http2Frame::kGoAway, 0, 0, "lastcode");
+  Connection connection(/*most_of_account=*/10);
+  connection.Send(kPreface);
+  EXPECT_FALSE(connection.calls.is_over());
+  connection.Send(Headers(1) + goaway);
+  EXPECT_FALSE(connection.calls.is_over());
+  connection.calls.FromServer(Headers(1, Http2Frame::kEndHeaders | Http2Frame::kEndStream));
+  EXPECT_TRUE(connection.calls.is_over());
 }
 
 // However the bytes are cut and padded.

@@ -133,6 +133,53 @@ TEST(Admission, ConnectionsOfAnAddress) {
   EXPECT_EQ(NumWithin(admit, Refusal::kNone, &tickets), 1001);
 }
 
+TEST(Admission, AnAccountHasHalfOfTheMediaStreams) {
+  Limits limits = SmallLimits();
+  limits.max_media_streams = 5;
+  Admission admission(limits);
+  std::vector<Ticket> of_a;
+  std::vector<Ticket> of_b;
+  const auto admit_a = [&](Refusal* refusal) { return admission.AdmitMediaStream("a", refusal); };
+  const auto admit_b = [&](Refusal* refusal) { return admission.AdmitMediaStream("b", refusal); };
+  EXPECT_EQ(NumWithin(admit_a, Refusal::kAddressMedia, &of_a), 3);
+  EXPECT_EQ(NumWithin(admit_b, Refusal::kMediaStreams, &of_b), 2);
+  of_a.pop_back();
+  EXPECT_EQ(NumWithin(admit_b, Refusal::kAddressMedia, &of_b), 1);
+  limits.max_media_streams = 1;
+  Refusal refusal = Refusal::kNone;
+  EXPECT_TRUE(Admission(limits).AdmitMediaStream("a", &refusal));
+  limits.max_media_streams = 0;
+  EXPECT_FALSE(Admission(limits).AdmitMediaStream("a", &refusal));
+  EXPECT_EQ(refusal, Refusal::kMediaStreams);
+}
+
+TEST(Admission, AllMediaStreamsAreForOneAddressWithoutLimitsPerAddress) {
+  Limits limits = SmallLimits();
+  limits.max_media_streams = 5;
+  limits.max_streams_per_address = 0;
+  Admission admission(limits);
+  std::vector<Ticket> tickets;
+  const auto admit = [&](Refusal* refusal) { return admission.AdmitMediaStream("a", refusal); };
+  EXPECT_EQ(NumWithin(admit, Refusal::kMediaStreams, &tickets), 5);
+}
+
+// The account that has most gives up what it has not used.
+TEST(Admission, AMediaStreamThatWasOfferedGivesWay) {
+  Limits limits = SmallLimits();
+  limits.max_media_streams = 4;
+  Admission admission(limits);
+  Refusal refusal = Refusal::kNone;
+  std::vector<Ticket> tickets;
+  int num_given_up = 0;
+  for (const char* account : {"a", "a", "b", "b"}) {
+    tickets.push_back(admission.AdmitMediaStream(account, &refusal));
+    tickets.back()->Offer(kIdlePatience, [&] { ++num_given_up; });
+  }
+  tickets.push_back(admission.AdmitMediaStream("c", &refusal));
+  EXPECT_TRUE(tickets.back());
+  EXPECT_EQ(num_given_up, 1);
+}
+
 TEST(Admission, TicketsMayOutliveIt) {
   auto admission = std::make_unique<Admission>(SmallLimits());
   Refusal refusal = Refusal::kNone;

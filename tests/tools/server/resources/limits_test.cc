@@ -35,7 +35,18 @@ TEST(Limits, EachRowIsOneField) {
     std::visit([&](const auto field) { limits.*field = row.min - 1; }, row.field);
     EXPECT_EQ(Message(limits).find(std::string("--") + row.name + " is "), 0U) << Message(limits);
   }
-  EXPECT_EQ(names.size(), 38U);
+  EXPECT_EQ(names.size(), 39U);
+}
+
+// As few descriptors allow.
+TEST(Limits, FewerConnectionsAreFewerOfAnAddress) {
+  const Limits few = WithConnections(Limits(), 114);
+  EXPECT_EQ(few.max_connections, 114);
+  EXPECT_EQ(few.max_connections_per_address, 23);
+  EXPECT_EQ(WithConnections(Limits(), 1).max_connections_per_address, 1);
+  Limits unlimited;
+  unlimited.max_connections_per_address = 0;
+  EXPECT_EQ(WithConnections(unlimited, 114).max_connections_per_address, 0);
 }
 
 TEST(Limits, MessagesNameValueAndRange) {

@@ -185,6 +185,41 @@ TEST(LiveConnection, AServerThatShutsDownEndsTheSession) {
   EXPECT_TRUE(weak.expired());
 }
 
+// However long its client takes to close.
+TEST(LiveConnection, AStreamWhoseLastMessageWasSentHoldsNoSlot) {
+  FakeServer server;
+  const auto client = std::make_shared<FakeTransport>(&server);
+  client->Start();
+  client->live.Open();
+  std::function<void()> give_up;
+  Ticket slot = SlotOf(&give_up);
+  const std::weak_ptr<Slot> weak = slot;
+  client->live.HoldStreamSlot(std::move(slot));
+  client->Receive("no message of any protocol");
+  ASSERT_EQ(client->written.size(), 1U);
+  EXPECT_FALSE(weak.expired());
+  client->SendAll();
+  EXPECT_EQ(client->close_codes.size(), 1U);
+  EXPECT_EQ(client->num_disconnects, 0);
+  EXPECT_TRUE(weak.expired());
+}
+
+// Whoever has finished gives the connection to others, too.
+TEST(LiveConnection, AConnectionThatWaitsForItsClientToCloseIsOffered) {
+  FakeServer server;
+  const auto client = std::make_shared<FakeTransport>(&server);
+  std::function<void()> give_up;
+  client->live.Start(client, server.MakeExecutor(), &server.registry, SlotOf(&give_up));
+  client->live.BeginSession(nullptr);
+  client->live.Open();
+  client->Receive("no message of any protocol");
+  client->SendAll();
+  ASSERT_NE(give_up, nullptr);
+  give_up();
+  server.RunPosted();
+  EXPECT_EQ(client->num_disconnects, 1);
+}
+
 TEST(LiveConnection, OnlyTheSessionThatLostItsSlotEnds) {
   FakeServer server;
   const auto client = std::make_shared<FakeTransport>(&server);
