@@ -29,6 +29,9 @@ class TokenTable;
 // hypotheses that are best without the potential: as many as a quarter of its beam size, rounded
 // up.
 //
+// In a transducer the bonus grows with a token by at most the token's negative log probability
+// (runtime/search/transducer_beam_search.h).
+//
 // Characters are Unicode code points without word boundaries. The bonus therefore depends on the
 // text only, not on the tokens that spell it. docs/hotwords.md has the matching rules.
 class Hotwords {

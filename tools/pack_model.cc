@@ -3,6 +3,8 @@
 
 #include <gflags/gflags.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -35,6 +37,9 @@ DEFINE_string(output, "", "File to write.");
 
 namespace runnel {
 namespace {
+
+// With less, the rounding of weights for speech is no better than without it.
+constexpr double kLeastSpeechS = 2;
 
 constexpr char kPrecisions[] = "float32, bfloat16, int8 or int4";
 
@@ -82,24 +87,52 @@ void CheckSpeechFlags(Precision precision) {
   }
 }
 
+// Frames that are unlike the frame before: those of digital silence are all alike.
+size_t NumChangingFrames(const std::vector<float>& frames, size_t dim) {
+  size_t num_changing = 0;
+  for (size_t begin = dim; begin + dim <= frames.size(); begin += dim) {
+    const auto frame = frames.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto is_like = [](float a, float b) { return std::abs(a - b) < 1e-3F; };
+    if (!std::equal(frame, frame + static_cast<std::ptrdiff_t>(dim),
+                    frame - static_cast<std::ptrdiff_t>(dim), is_like)) {
+      ++num_changing;
+    }
+  }
+  return num_changing;
+}
+
 std::vector<std::vector<float>> ReadSpeech(const std::vector<Recording>& recordings,
                                            const ModelParts& model, Console* console) {
   std::vector<std::vector<float>> speech;
   size_t num_values = 0;
+  size_t num_changing = 0;
+  const auto dim = static_cast<size_t>(model.frame_extractor->dim());
   for (const Recording& recording : recordings) {
     AudioFeatureSource source(recording.path, {}, model.frame_extractor,
                               model.config.features.sample_scale);
     speech.push_back(source.ReadVector(std::numeric_limits<int64_t>::max()));
     num_values += speech.back().size();
+    num_changing += NumChangingFrames(speech.back(), dim);
     for (const std::string& warning : source.Warnings()) console->Info(warning);
     if (speech.back().empty()) {
       console->Info(recording.path + ": is too short for a feature frame and was left out");
     }
   }
   const double frame_s = model.frame_extractor->geometry().shift_ms() / 1000;
-  const auto num_frames = static_cast<double>(num_values) / model.frame_extractor->dim();
+  const auto num_frames = static_cast<double>(num_values / dim);
   console->Info("speech: " + Decimal(num_frames * frame_s, 1) + " s in " +
                 std::to_string(recordings.size()) + " recordings");
+  if (num_changing == 0) {
+    throw std::runtime_error(
+        "the recordings are digital silence or too short, expected some "
+        "minutes of speech");
+  }
+  const double changing_s = static_cast<double>(num_changing) * frame_s;
+  if (changing_s < kLeastSpeechS) {
+    console->Info("warning: only " + Decimal(changing_s, 2) +
+                  " s are no digital silence, expected some minutes of speech: the weights are "
+                  "rounded about as without it");
+  }
   return speech;
 }
 

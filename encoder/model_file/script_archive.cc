@@ -20,14 +20,21 @@ constexpr size_t kMostNameBytes = size_t{1} << 24;
 constexpr size_t kBytesPerName = 32;
 
 // The entries of a TorchScript archive by name, without the folder that holds them all. That is the
-// folder of the first one, as for LibTorch.
+// folder of data.pkl; an archive that was packed again may have any name for it, or none.
 using Entries = std::map<std::string, uint64_t>;
 
 Entries EntriesOf(const ZipFile& zip) {
-  if (zip.num_entries() == 0) throw std::runtime_error("holds no files");
-  const std::string first = zip.Entry(0).name;
-  const std::string folder = first.substr(0, first.find('/') + 1);
-  if (folder.empty()) throw std::runtime_error("holds a file outside a folder");
+  const std::string objects = "data.pkl";
+  std::vector<std::string> folders;
+  for (const std::string& name : zip.EntryNames()) {
+    const std::string folder = name.substr(0, name.find('/') + 1);
+    if (name == folder + objects) folders.push_back(folder);
+  }
+  if (folders.size() != 1) {
+    throw std::runtime_error("holds " + std::to_string(folders.size()) +
+                             " files data.pkl, expected one");
+  }
+  const std::string& folder = folders.front();
   Entries entries;
   for (uint64_t i = 0; i < zip.num_entries(); ++i) {
     const std::string name = zip.Entry(i).name;

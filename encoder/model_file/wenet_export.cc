@@ -109,7 +109,7 @@ void EraseAttentionDecoder(Tensors* tensors) {
 
 bool IsWenetExport(const std::vector<std::string>& entry_names) {
   return std::any_of(entry_names.begin(), entry_names.end(), [](const std::string& name) {
-    return name.find("/code/") != std::string::npos &&
+    return ("/" + name).find("/code/") != std::string::npos &&
            (EndsWith(name, "/asr_model.py") || EndsWith(name, "/asr_model_ctl.py") ||
             EndsWith(name, "/transducer.py"));
   });

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "encoder/model_file/affixes.h"
 #include "encoder/model_file/printable_name.h"
 
 namespace runnel {
@@ -13,8 +14,10 @@ namespace {
 
 // Bit of an entry's attributes that makes it a folder.
 constexpr zip_uint32_t kFolderAttribute = 0x10;
-// Far more than the source text of a model, expanded.
-constexpr uint64_t kMostExpandedBytes = uint64_t{1} << 24;
+// Compressed entries may have this many times the bytes of the file, and a little more for the
+// texts of a small one.
+constexpr uint64_t kMostExpansion = 16;
+constexpr uint64_t kFreeBytes = uint64_t{1} << 24;
 
 struct FileCloser {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
@@ -23,6 +26,13 @@ using FilePointer = std::unique_ptr<zip_file_t, FileCloser>;
 
 [[noreturn]] void Fail(const std::string& entry, const std::string& problem) {
   throw std::runtime_error("entry " + PrintableName(entry) + problem);
+}
+
+bool IsFolder(const std::string& name) { return EndsWith(name, "/"); }
+
+bool IsOfFileManager(const std::string& name) {
+  const std::string file = name.substr(name.rfind('/') + 1);
+  return StartsWith(name, "__MACOSX/") || StartsWith(file, "._") || file == ".DS_Store";
 }
 
 FilePointer Open(zip* archive, uint64_t index, const std::string& entry) {
@@ -53,53 +63,61 @@ ZipFile::ZipFile(const std::string& path) {
     // libzip's words for it are "Not a zip archive".
     throw std::runtime_error(code == ZIP_ER_NOZIP ? "no zip directory at their end" : message);
   }
-  num_entries_ = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
-  is_read_.resize(num_entries_, false);
+  ReadDirectory();
+  is_read_.resize(entries_.size(), false);
   CheckSizes(std::filesystem::file_size(std::filesystem::u8path(path)));
 }
 
-ZipEntry ZipFile::Entry(uint64_t index) const {
-  zip_stat_t stat;
-  constexpr zip_uint64_t kNeeded =
-      ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-  if (zip_stat_index(archive_.get(), index, 0, &stat) != 0) {
-    throw std::runtime_error(zip_strerror(archive_.get()));
+void ZipFile::ReadDirectory() {
+  const auto count = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
+  for (uint64_t i = 0; i < count; ++i) {
+    zip_stat_t stat;
+    constexpr zip_uint64_t kNeeded =
+        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+    if (zip_stat_index(archive_.get(), i, 0, &stat) != 0) {
+      throw std::runtime_error(zip_strerror(archive_.get()));
+    }
+    if ((stat.valid & kNeeded) != kNeeded) {
+      throw std::runtime_error("holds an entry without a size");
+    }
+    const ZipEntry entry = {stat.name, stat.size, stat.comp_size, stat.comp_method != ZIP_CM_STORE};
+    if (IsFolder(entry.name) && entry.size == 0) continue;
+    if (IsOfFileManager(entry.name)) continue;
+    zip_uint8_t system = 0;
+    zip_uint32_t attributes = 0;
+    zip_file_get_external_attributes(archive_.get(), i, 0, &system, &attributes);
+    if (IsFolder(entry.name) || (attributes & kFolderAttribute) != 0) {
+      Fail(entry.name, " is marked as a folder");
+    }
+    entries_.push_back(entry);
+    places_.push_back(i);
   }
-  if ((stat.valid & kNeeded) != kNeeded) throw std::runtime_error("holds an entry without a size");
-  zip_uint8_t system = 0;
-  zip_uint32_t attributes = 0;
-  zip_file_get_external_attributes(archive_.get(), index, 0, &system, &attributes);
-  return {stat.name, stat.size, stat.comp_size, stat.comp_method != ZIP_CM_STORE,
-          (attributes & kFolderAttribute) != 0};
 }
 
 std::vector<std::string> ZipFile::EntryNames() const {
   std::vector<std::string> names;
-  for (uint64_t i = 0; i < num_entries_; ++i) names.push_back(Entry(i).name);
+  for (const ZipEntry& entry : entries_) names.push_back(entry.name);
   return names;
 }
 
 // Entries that share bytes would expand a small file without compression.
 void ZipFile::CheckSizes(uint64_t file_size) const {
   uint64_t left = file_size;
-  for (uint64_t i = 0; i < num_entries_; ++i) {
-    const ZipEntry entry = Entry(i);
-    if (entry.folder) Fail(entry.name, " is marked as a folder");
+  uint64_t left_expanded = kMostExpansion * file_size + kFreeBytes;
+  for (const ZipEntry& entry : entries_) {
     if (!entry.compressed && entry.size != entry.stored_size) Fail(entry.name, " has two sizes");
     if (entry.stored_size > left) Fail(entry.name, " has more bytes than the file has left");
     left -= entry.stored_size;
+    if (entry.size > left_expanded) {
+      Fail(entry.name, " expands to " + std::to_string(entry.size) + " bytes, expected at most " +
+                           std::to_string(kMostExpansion) + " times the size of the file");
+    }
+    left_expanded -= entry.size;
   }
 }
 
 std::string ZipFile::ReadText(uint64_t index) {
-  const ZipEntry entry = Entry(index);
-  if (entry.compressed) {
-    if (entry.size > kMostExpandedBytes - expanded_bytes_) {
-      throw std::runtime_error("holds a compressed entry of " + std::to_string(entry.size) +
-                               " bytes, expected tensors stored as they are");
-    }
-    expanded_bytes_ += entry.size;
-  }
+  const ZipEntry& entry = Entry(index);
   std::string text;
   text.reserve(entry.size);
   // libzip does not compare the size of a compressed entry with its data.
@@ -112,13 +130,12 @@ std::string ZipFile::ReadText(uint64_t index) {
 }
 
 void ZipFile::ReadInto(uint64_t index, void* memory, uint64_t num_bytes) {
-  const ZipEntry entry = Entry(index);
-  if (entry.compressed) Fail(entry.name, " is compressed, expected tensors stored as they are");
+  const ZipEntry& entry = Entry(index);
   if (entry.size != num_bytes) {
     Fail(entry.name,
          " has " + std::to_string(entry.size) + " bytes, expected " + std::to_string(num_bytes));
   }
-  const FilePointer file = Open(archive_.get(), index, entry.name);
+  const FilePointer file = Open(archive_.get(), places_[index], entry.name);
   auto* next = static_cast<std::byte*>(memory);
   uint64_t left = num_bytes;
   while (left > 0) {
@@ -133,15 +150,15 @@ void ZipFile::ReadInto(uint64_t index, void* memory, uint64_t num_bytes) {
 }
 
 void ZipFile::CheckUnreadEntries() {
-  for (uint64_t i = 0; i < num_entries_; ++i) {
+  for (uint64_t i = 0; i < num_entries(); ++i) {
     if (!is_read_[i]) ForEachBlock(i, [](const char* /*data*/, size_t /*size*/) {});
   }
 }
 
 void ZipFile::ForEachBlock(uint64_t index,
                            const std::function<void(const char* data, size_t size)>& block) {
-  const std::string name = Entry(index).name;
-  const FilePointer file = Open(archive_.get(), index, name);
+  const std::string& name = Entry(index).name;
+  const FilePointer file = Open(archive_.get(), places_[index], name);
   std::array<char, 1 << 16> buffer;
   while (const uint64_t read = ReadSome(file.get(), buffer.data(), buffer.size(), name)) {
     block(buffer.data(), static_cast<size_t>(read));

@@ -14,7 +14,7 @@ from models.convert import espnet, icefall, nemo, wenet
 from models.convert.choices import HEADS, Choices
 from models.convert.errors import ConversionError
 from models.convert.export import write_archive
-from models.convert.programs import COMMAND, find_program
+from models.convert.programs import COMMAND, decode_command, find_program
 from models.convert.resolved import (Resolved, choose_dynamic_chunk, choose_running_normalization,
                                      recommend_chunks)
 
@@ -62,6 +62,8 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--store", choices=STORES,
                         help="write packed weights in this precision (by pack_model), which load "
                              "at once and take less memory; plain weights if not given")
+    parser.add_argument("--verbose", action="store_true",
+                        help="print every field of the model file, and why it was assumed")
     return parser.parse_args(arguments)
 
 
@@ -146,6 +148,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         check_output(args.source, args.output)
         program = find_program("pack_model") if args.store else ""
         resolved = resolve(args)
+        lines = list(resolved.lines())  # before its weights are released
         if args.store:
             write_packed(resolved, program, args.store, args.output)
         else:
@@ -153,10 +156,13 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except ConversionError as error:
         print(f"{COMMAND}: {error}", file=sys.stderr)
         return 1
-    for line in resolved.lines():
+    if args.verbose:
+        for line in resolved.fields():
+            print(line)
+    for line in lines:
         print(line)
-    if args.store:
-        print(f"{args.output}: written, with weights packed as {args.store}")
-    else:
-        print(f"{args.output}: written; check it with: verify_streaming --model={args.output}")
+    megabytes = pathlib.Path(args.output).stat().st_size / 1e6
+    print(f"{args.output}: written, {megabytes:.1f} MB" +
+          (f", with weights packed as {args.store}" if args.store else ""))
+    print(f"decode with: {decode_command(args.output)}")
     return 0

@@ -47,12 +47,30 @@ class Resolved:
         """The sections from `encoder` to `prompt`, null where the model has none."""
         return {"encoder": self.encoder, **{name: self.heads.get(name) for name in HEADS}}
 
-    def lines(self) -> Iterator[str]:
+    def fields(self) -> Iterator[str]:
         """The architecture field by field, one line each, assumptions marked."""
         sections = {**self.architecture(), "streaming": self.streaming, "features": self.features}
         for path, value in _leaves(sections, ""):
             reason = self._assumption(path)
             yield f"{path}: {_shown(value)}" + (f"  (assumed: {reason})" if reason else "")
+
+    def lines(self) -> Iterator[str]:
+        """What the model is, in a few lines, and everything that was chosen or left out."""
+        tensors = self.weights.tensors.values()
+        encoder, rate = self.encoder, self.features.get("sample_frequency")
+        heads = ", ".join(f"{name} ({section['vocab_size']} tokens)" if "vocab_size" in section
+                          else name for name, section in self.heads.items())
+        yield (f"{self.source}: {len(tensors)} tensors, "
+               f"{sum(tensor.numel() for tensor in tensors) / 1e6:.1f} million parameters")
+        yield (f"encoder: {encoder['type']}, {encoder['num_layers']} layers of dimension "
+               f"{encoder['model_dim']}; heads: {heads}")
+        chunk = self.streaming["chunk_size"]
+        yield (f"features: {self.features['type']} of {rate} Hz, {self.features['num_mel_bins']} "
+               "filters; decoded " + ("as whole utterances" if chunk == -1 else
+                                      f"in chunks of {chunk} encoder frames"))
+        if self.assumed:
+            yield (f"assumed, because the source does not tell ({len(self.assumed)}): "
+                   f"{', '.join(self.assumed)}; --verbose says what")
         yield from self._special_lines()
         if self.weights.left_out:
             yield f"left out: {_summary(self.weights.left_out)}"

@@ -1,5 +1,6 @@
 #include "runtime/scoring/prefix_scorer.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -27,20 +28,42 @@ PrefixScorer::State PrefixScorer::Start() const {
   return state;
 }
 
-void PrefixScorer::Extend(State* state, int32_t token) const {
-  if (automaton_ != nullptr) {
-    state->hotword_node = automaton_->Next(state->hotword_node, token, &state->hotword_bonus);
-  }
+void PrefixScorer::Extend(State* state, int32_t token, double most_growth) const {
+  if (automaton_ != nullptr) ExtendHotwords(state, token, most_growth);
   if (language_model_ != nullptr) {
     state->language_model_score += language_model_->Extend(&state->language_model, token);
   }
   UpdateBonus(state);
 }
 
-void PrefixScorer::End(State* state) const {
+void PrefixScorer::ExtendHotwords(State* state, int32_t token, double most_growth) const {
+  const State before = *state;
+  state->hotword_node = automaton_->Next(state->hotword_node, token, &state->hotword_bonus);
+  Bound(before, automaton_->Potential(state->hotword_node), most_growth, state);
+}
+
+// What a bound withholds from an unfinished phrase is given back with its potential, when the
+// phrase is abandoned. Of a completed phrase it is lost.
+void PrefixScorer::Bound(const State& before, double potential, double most_growth,
+                         State* state) const {
+  const double growth = state->hotword_bonus - before.hotword_bonus + potential -
+                        automaton_->Potential(before.hotword_node);
+  const double excess = std::max(0.0, growth - most_growth);
+  if (state->hotword_bonus == before.hotword_bonus) {
+    state->withheld = std::max(0.0, before.withheld + std::min(growth, 0.0)) + excess;
+    return;
+  }
+  const double of_next = std::min(excess, potential);  // the phrase that the token begins
+  state->hotword_bonus -= before.withheld + excess - of_next;
+  state->withheld = of_next;
+}
+
+void PrefixScorer::End(State* state, double most_growth) const {
   if (automaton_ != nullptr) {
+    const State before = *state;
     automaton_->End(state->hotword_node, &state->hotword_bonus);
     state->hotword_node = HotwordAutomaton::kStart;  // which has no potential
+    Bound(before, 0, most_growth, state);
   }
   if (language_model_ != nullptr) {
     state->language_model_score += language_model_->End(state->language_model);
@@ -49,7 +72,8 @@ void PrefixScorer::End(State* state) const {
 }
 
 void PrefixScorer::UpdateBonus(State* state) const {
-  state->potential = automaton_ == nullptr ? 0 : automaton_->Potential(state->hotword_node);
+  state->potential =
+      automaton_ == nullptr ? 0 : automaton_->Potential(state->hotword_node) - state->withheld;
   state->bonus = state->language_model_score + state->hotword_bonus + state->potential;
 }
 

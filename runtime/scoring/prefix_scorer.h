@@ -3,6 +3,7 @@
 #define RUNNEL_RUNTIME_SCORING_PREFIX_SCORER_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "runtime/hotwords/hotword_automaton.h"
@@ -11,9 +12,10 @@
 
 namespace runnel {
 
-// The bonus of a token sequence is a function of its tokens, whatever search finds it: that of the
-// hotwords (runtime/hotwords.h) plus that of the language model (language_model_scorer.h).
-// Immutable: every method may be called from several threads.
+// The bonus of a token sequence is that of the hotwords (runtime/hotwords.h) plus that of the
+// language model (language_model_scorer.h). It is a function of the tokens, with one exception: a
+// search may bound what hotwords add for a token. Immutable: every method may be called from
+// several threads.
 class PrefixScorer {
  public:
   // Of one token sequence. Bonus and potential are those of the sequence.
@@ -23,6 +25,7 @@ class PrefixScorer {
     // The part of `bonus` that is lost when the unfinished phrase is abandoned; 0 or more.
     double potential = 0;
     double hotword_bonus = 0;  // of completed phrases
+    double withheld = 0;       // of the unfinished phrase's potential, by bounds
     double language_model_score = 0;
     HotwordAutomaton::Node hotword_node = HotwordAutomaton::kStart;
     LanguageModelScorer::State language_model{};
@@ -41,16 +44,21 @@ class PrefixScorer {
   // Of the empty sequence.
   State Start() const;
 
-  // Appends a token, not the blank.
-  void Extend(State* state, int32_t token) const;
+  // Appends a token, not the blank. The bonus of the hotwords grows by `most_growth` at most.
+  void Extend(State* state, int32_t token, double most_growth = kUnbounded) const;
 
   // The end of the utterance.
-  void End(State* state) const;
+  void End(State* state, double most_growth = kUnbounded) const;
 
   // At least as large as the growth of the bonus by one token.
   double MostGain(const State& state) const;
 
  private:
+  static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+  void ExtendHotwords(State* state, int32_t token, double most_growth) const;
+  // `potential`: of the automaton after the step that changed `before` to `*state`.
+  void Bound(const State& before, double potential, double most_growth, State* state) const;
   void UpdateBonus(State* state) const;
 
   std::shared_ptr<const Hotwords> hotwords_;  // keeps automaton_

@@ -63,7 +63,7 @@ void TransducerBeamSearch::Finish() {
   std::vector<Hypothesis> merged;  // some may wait for different frames
   for (Hypothesis& hypothesis : state_.beam) Merge(std::move(hypothesis), &merged);
   state_.beam = std::move(merged);
-  for (Hypothesis& hypothesis : state_.beam) scorer_.End(&hypothesis.scorer);
+  for (Hypothesis& hypothesis : state_.beam) scorer_.End(&hypothesis.scorer, 0);
   RankBeam();
 }
 
@@ -93,11 +93,16 @@ TransducerBeamSearch::Candidate TransducerBeamSearch::MakeCandidate(const Hypoth
                     source.scorer.potential};
   if (token != kNone && scorer_.scores()) {
     PrefixScorer::State state = source.scorer;
-    scorer_.Extend(&state, token);
+    ExtendScorer(&state, token, token_log_prob);
     made.bonus = state.bonus;
     made.potential = state.potential;
   }
   return made;
+}
+
+void TransducerBeamSearch::ExtendScorer(PrefixScorer::State* state, int32_t token,
+                                        float log_prob) const {
+  scorer_.Extend(state, token, -static_cast<double>(log_prob));
 }
 
 template <typename Item>
@@ -142,7 +147,7 @@ TransducerBeamSearch::Hypothesis TransducerBeamSearch::Make(const Candidate& can
   const int64_t last_frame = std::max(state_.num_frames, candidate.next_frame - 1);
   made.node = AddEmission(made.node, candidate.token,
                           {state_.num_frames, last_frame, candidate.token_log_prob});
-  scorer_.Extend(&made.scorer, candidate.token);
+  ExtendScorer(&made.scorer, candidate.token, candidate.token_log_prob);
   made.is_behind = true;
   return made;
 }

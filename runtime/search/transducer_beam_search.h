@@ -18,7 +18,12 @@ namespace runnel {
 // Hypotheses are ranked by the sum of their log probability and their bonus (PrefixScorer). The
 // tokens of all hypotheses form one tree, so that the cost of a frame does not depend on the length
 // of the utterance, and memory holds common beginnings once. Of two alignments of equal tokens the
-// more probable one gives the times and confidences; the probabilities are added.
+// more probable one gives the times, confidences and bonus; the probabilities are added.
+//
+// Hotwords raise the probability of a token to 1 at most: their bonus for it is at most its
+// negative log probability. Once a word has begun, the predictor writes the rest of it almost
+// without loss, and several tokens fit into a frame. A bonus for these tokens would be larger than
+// what the word costs, and the search would write hotwords where nothing was said.
 class TransducerBeamSearch : public TransducerSearch {
  public:
   void TakeStates(const SharedPredictorState* states) final;
@@ -137,6 +142,8 @@ class TransducerBeamSearch : public TransducerSearch {
   std::string Inconsistency(const Saved& saved) const;
   void Rebuild(const Saved& saved);
 
+  // Appends a token of this log probability.
+  void ExtendScorer(PrefixScorer::State* state, int32_t token, float log_prob) const;
   // Puts what is kept first, best first; returns its end.
   template <typename Item>
   typename std::vector<Item>::iterator SortKept(std::vector<Item>* items);

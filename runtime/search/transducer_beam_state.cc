@@ -123,7 +123,7 @@ void TransducerBeamSearch::Rebuild(const Saved& saved) {
       });
   const auto scorers = saved.emissions.AlongPaths(
       scorer_.Start(), [this](PrefixScorer::State scorer, const EmittedToken& emitted) {
-        scorer_.Extend(&scorer, emitted.token);
+        ExtendScorer(&scorer, emitted.token, emitted.emission.log_prob);
         return scorer;
       });
   Release(state_.beam.front());
@@ -133,7 +133,7 @@ void TransducerBeamSearch::Rebuild(const Saved& saved) {
     hypothesis.node = nodes[name];
     state_.emissions.Acquire(hypothesis.node);
     hypothesis.scorer = scorers[name];
-    if (saved.is_finished) scorer_.End(&hypothesis.scorer);
+    if (saved.is_finished) scorer_.End(&hypothesis.scorer, 0);
   }
   state_.emissions.ReleaseAll(nodes);
   RankBeam();

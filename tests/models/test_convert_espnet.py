@@ -141,7 +141,7 @@ OWN_FEATURES = mel_spectrogram_section(  # of Experiment's frontend_conf
 @pytest.mark.parametrize("conformer, macaron", [(True, True), (True, False), (False, False)])
 def test_experiments(conformer, macaron, input_layer, tmp_path, capsys):
     made = Experiment(tmp_path / "exp", conformer, macaron, conformer, input_layer)
-    module, config, units = convert("espnet", made.write(), tmp_path / "m.pt")
+    module, config, units = convert("espnet", made.write(), tmp_path / "m.pt", "--verbose")
     encoder = config["encoder"]
     assert encoder["subsampling"]["type"] == {"conv2d": "conv2d4"}.get(input_layer, input_layer)
     assert encoder["position"]["scheme"] == ("chunk_rpe" if conformer else "absolute")

@@ -121,7 +121,8 @@ def test_unified_model_computes_whole_utterances(tmp_path, capsys):
         att_context_size=[-1, -1], att_context_style="chunked_limited_with_rc",
         att_chunk_context_size=[[70], [1, 2, 7, 13], [0, 1, 2, 3, 4, 7, 13]],
         conv_context_style="dcc")
-    module, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    module, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt",
+                                "--verbose")
     assert "the windows of att_chunk_context_size are not supported" in capsys.readouterr().out
     assert config["streaming"]["chunk_size"] == -1 and config["streaming"]["only"] is None
     encoded, _ = encode(module, arrays["features"])
@@ -285,8 +286,8 @@ OWN_FEATURES = mel_spectrogram_section(num_mel_bins=40)  # of NemoFile's preproc
 def test_options_of_the_features(options, changes, tmp_path, capsys):
     nemo = NemoFile("conformer_offline")
     nemo.config["preprocessor"].update(options)
-    features = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")[1]["features"]
-    assert features == {**OWN_FEATURES, **changes}
+    _, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt", "--verbose")
+    assert config["features"] == {**OWN_FEATURES, **changes}
     out = capsys.readouterr().out
     assert "features.padding: zero  (assumed: " in out
     assert ("features.frame_length: 320  (assumed: " in out) == (changes == {"frame_length": 320})

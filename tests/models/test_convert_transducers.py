@@ -62,7 +62,7 @@ def test_heads_of_a_hybrid_model(head, kept, experiment, tmp_path, capsys):
     nemo = NemoFile("fastconformer_streaming", "hybrid").write(tmp_path / "m.nemo", mode="w:gz")
     options = [] if head is None else [f"--head={head}"]
     for family, source in (("nemo", nemo), ("wenet", experiment)):
-        module, config, _ = convert(family, source, tmp_path / "m.pt", *options)
+        module, config, _ = convert(family, source, tmp_path / "m.pt", "--verbose", *options)
         assert {name for name in ("ctc", "transducer") if config[name] is not None} == kept
         assert {name.split(".")[0] for name in module.state_dict()} \
             == kept | {"encoder"} | ({"attention_decoder"} if family == "wenet" else set())

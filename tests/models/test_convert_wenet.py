@@ -84,7 +84,7 @@ def test_recorded_cases(name, tmp_path, capsys):
     case = load_case(name)
     write_experiment(tmp_path, case)
     choices = ["--shaw_left=8"] if "shaw" in name else []  # v3.1.0, see the test below
-    module, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt", *choices)
+    module, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt", "--verbose", *choices)
     assert_equal_values(module, case)
     out = capsys.readouterr().out
     assert f"encoder.layer_norm_eps: {config['encoder']['layer_norm_eps']}" in out

@@ -4,6 +4,7 @@ import functools
 import pathlib
 import re
 import shlex
+import subprocess
 import sys
 from typing import Dict, List, Tuple
 
@@ -58,6 +59,22 @@ def test_decodes(toolkit: str) -> None:
     lines = succeed("runnel", "transcribe", converted(toolkit), SAMPLES / "ked_year.flac", chunk,
                     context).splitlines()
     assert len(lines) == 1 and lines[0].startswith("ked_year")
+
+
+def test_the_last_line_of_a_conversion_works_as_printed(tmp_path) -> None:
+    source = NemoFile("conformer_offline").write(tmp_path / "a model.nemo")
+    for script, folder in (("models/convert.py", ROOT), (ROOT / "models" / "convert.py", tmp_path)):
+        done = subprocess.run([sys.executable, script, "nemo", source, "--output=a model.pt"
+                               if folder is tmp_path else f"--output={tmp_path / 'b.pt'}"],
+                              cwd=folder, capture_output=True, text=True, check=True)
+        lines = done.stdout.splitlines()
+        assert len(lines) <= 10 and max(map(len, lines)) <= 320, done.stdout
+        before, _, command = lines[-1].partition(": ")
+        assert before == "decode with"
+        decoded = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True,
+                                 check=False)
+        assert decoded.returncode == 0, decoded.stderr
+        assert decoded.stdout.startswith("ked_year")
 
 
 @needs_reference

@@ -21,7 +21,9 @@ from wheel_file import write_wheel
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "runtime" / "python" / "runnel"
 # The converters, which runnel.convert starts; they stay one package named `models`.
-CONVERTER_SOURCES = ("models/convert.py", "models/convert/**/*.py", "models/reference/**/*.py")
+# They name a recording to decode.
+CONVERTER_SOURCES = ("models/convert.py", "models/convert/**/*.py", "models/reference/**/*.py",
+                     "models/digits/samples/ked_year.flac")
 
 
 class UnsupportedOperation(Exception):

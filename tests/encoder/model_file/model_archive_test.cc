@@ -10,12 +10,14 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/file_bytes.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/zip_writer.h"
 
 namespace runnel {
 namespace {
@@ -77,47 +79,88 @@ TEST(ModelArchiveTest, ArchiveOfTensorsAloneIsEnough) {
 
 TEST(ModelArchiveTest, MissingFile) {
   const TemporaryFolder folder;
-  EXPECT_EQ(ReadError(folder.File("none.pt")), "no such file, expected a model archive");
+  EXPECT_EQ(ReadError(folder.File("none.pt")),
+            "no such file, expected a model file that runnel convert wrote");
   EXPECT_EQ(ReadError(folder.File("no/such/folder/m.pt")),
-            "no such file, expected a model archive");
+            "no such file, expected a model file that runnel convert wrote");
 }
 
 TEST(ModelArchiveTest, Directory) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.File("d.pt"));
-  EXPECT_EQ(ReadError(folder.File("d.pt")), "is a directory, expected a model archive");
+  const std::string path = folder.File("d.pt");
+  const auto expect = [&](const std::string& family) {
+    EXPECT_EQ(ReadError(path),
+              "is a directory, expected a model file; convert it first: runnel "
+              "convert " +
+                  family + " " + path + " --output=model.pt");
+  };
+  expect("wenet|nemo|espnet|icefall");
+  const std::pair<const char*, const char*> kinds[] = {{"config.yaml", "espnet"},
+                                                       {"pretrained.pt", "icefall"},
+                                                       {"state_dict.pt", "nemo"},
+                                                       {"model_config.yaml", "nemo"},
+                                                       {"train.yaml", "wenet"}};
+  for (const auto& [file, family] : kinds) {
+    WriteBytes(path + "/" + file, "");
+    expect(family);
+  }
 }
 
 TEST(ModelArchiveTest, NoFile) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo(folder.File("pipe").c_str(), 0600), 0);
   for (const std::string& path : {folder.File("pipe"), std::string("/dev/null")}) {
-    EXPECT_EQ(ReadError(path), "is a pipe or a device, expected a model archive in a file");
+    EXPECT_EQ(ReadError(path), "is a pipe or a device, expected a model file");
   }
   const std::string long_name = folder.File(std::string(300, 'x'));
   EXPECT_EQ(ReadError(long_name), "cannot open: File name too long");
 }
 
 TEST(ModelArchiveTest, NotAnArchive) {
-  EXPECT_EQ(ReadErrorOfBytes(""), "is empty, expected a model archive");
+  EXPECT_EQ(ReadErrorOfBytes(""), "is empty, expected a model file");
   for (const std::string& bytes :
        {std::string("P"), std::string("RIFF....WAVE"), std::string(1000, '\0'),
-        std::string("{\"format\": \"runnel-model\"}\n"), std::string("\x80\x02}q\x01.")}) {
+        std::string("{\"format\": \"runnel-model\"}\n")}) {
     EXPECT_EQ(ReadErrorOfBytes(bytes),
-              "is not a model archive, expected TorchScript's zip format (*.pt)");
+              "is not a model file, expected one that runnel convert wrote");
   }
   EXPECT_EQ(ReadErrorOfBytes("PK"),
             "is truncated or damaged (2 bytes, no zip directory at their end), expected a whole "
-            "TorchScript archive");
+            "model file");
   EXPECT_EQ(ReadErrorOfBytes("PK" + std::string(5000, 'K')),
             "is truncated or damaged (5002 bytes, no zip directory at their end), expected a whole "
-            "TorchScript archive");
+            "model file");
+}
+
+// Files that people have before they convert them: the message is what to type.
+TEST(ModelArchiveTest, ModelsThatMustBeConvertedFirst) {
+  const TemporaryFolder folder;
+  const std::string weights = folder.File("state_dict.pt");
+  const std::string zip =
+      testing::ZipBytes({{"archive/data.pkl", "\x80\x02}q\x01."}, {"archive/version", "3\n"}});
+  for (const std::string& bytes : {zip, std::string("\x80\x02}q\x01.")}) {
+    WriteBytes(weights, bytes);
+    EXPECT_EQ(ReadError(weights),
+              "is a checkpoint of weights, expected a model file; convert it "
+              "first: runnel convert nemo " +
+                  std::filesystem::path(weights).parent_path().string() + " --output=model.pt");
+  }
+  std::string tar(1024, '\0');
+  tar.replace(257, 5, "ustar");
+  for (const auto& [name, bytes] :
+       {std::pair{"a.nemo", std::string("\x1f\x8b")}, std::pair{"b.bin", tar}}) {
+    WriteBytes(folder.File(name), bytes);
+    EXPECT_EQ(ReadError(folder.File(name)),
+              "is a NeMo archive, expected a model file; convert it first: runnel convert nemo " +
+                  folder.File(name) + " --output=model.pt");
+  }
 }
 
 TEST(ModelArchiveTest, PlainZip) {
   // Python: zipfile.ZipFile("z.zip", "w") without any file; with writestr("a.txt", "hello").
   const std::string end_of_empty = std::string("PK\x05\x06", 4) + std::string(18, '\0');
-  EXPECT_TRUE(Contains(ReadErrorOfBytes(end_of_empty), "is damaged or not a TorchScript archive"));
+  EXPECT_TRUE(Contains(ReadErrorOfBytes(end_of_empty), "is damaged or not a model file"));
   const std::string fields("\x14\0\0\0\0\0\0\0\x21\0\x86\xa6\x10\x36\x05\0\0\0\x05\0\0\0\x05\0",
                            24);
   const std::string local =
@@ -125,8 +168,7 @@ TEST(ModelArchiveTest, PlainZip) {
   const std::string central = std::string("PK\x01\x02\x14\x03", 6) + fields +
                               std::string(10, '\0') + std::string("\x80\x01\0\0\0\0", 6) + "a.txt";
   const std::string end = std::string("PK\x05\x06\0\0\0\0\x01\0\x01\0\x33\0\0\0\x28\0\0\0\0\0", 22);
-  EXPECT_TRUE(
-      Contains(ReadErrorOfBytes(local + central + end), "is damaged or not a TorchScript archive"));
+  EXPECT_TRUE(Contains(ReadErrorOfBytes(local + central + end), "is damaged or not a model file"));
 }
 
 TEST(ModelArchiveTest, ForeignTorchScriptArchive) {

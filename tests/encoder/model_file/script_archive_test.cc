@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -239,6 +240,19 @@ TEST(ScriptArchiveTest, LayoutsOfAllVersions) {
   }
 }
 
+// Unpacked and packed again: in any order, in a folder of another name or in none.
+TEST(ScriptArchiveTest, ArchivesThatWerePackedAgain) {
+  for (const char* root : {"m/", "renamed/", ""}) {
+    ZipEntries entries = {{"notes/readme.txt", "x"}};
+    for (const auto& [name, data] : SmallModel("m"))
+      entries.emplace_back(root + name.substr(2), data);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(Float32Values(TensorsOfZip(entries).at("w")), (std::vector<float>{1, 2}));
+      std::reverse(entries.begin(), entries.end());
+    }
+  }
+}
+
 TEST(ScriptArchiveTest, ArchivesThatAreRefused) {
   const auto refusal = [](const ZipEntries& entries) {
     return ErrorMessage<std::runtime_error>([&] { TensorsOfZip(entries); });
@@ -248,8 +262,8 @@ TEST(ScriptArchiveTest, ArchivesThatAreRefused) {
     entries[index] = {name, data};
     return entries;
   };
-  EXPECT_EQ(refusal(changed(0, "m/other.pkl", "")), "holds no data.pkl");
-  EXPECT_EQ(refusal(changed(0, "data.pkl", "")), "holds a file outside a folder");
+  EXPECT_EQ(refusal(changed(0, "m/other.pkl", "")), "holds 0 files data.pkl, expected one");
+  EXPECT_EQ(refusal(changed(1, "data.pkl", "")), "holds 2 files data.pkl, expected one");
   EXPECT_EQ(refusal(changed(1, "other/code/__torch__.py", "")),
             "data.pkl has an object of class __torch__.A, which the code does not declare");
   EXPECT_EQ(refusal(changed(2, "m/data/0", "")), "holds no data/2");

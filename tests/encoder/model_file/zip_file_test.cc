@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/error_message.h"
 #include "tests/support/file_bytes.h"
@@ -105,10 +107,37 @@ TEST_F(ZipFileTest, CompressedTextOfAnotherSize) {
     return changed;
   };
   EXPECT_EQ(Open(with_size(5)).ReadText(0), "first");
+  std::string first(5, '\0');
+  Open(with_size(5)).ReadInto(0, first.data(), first.size());
+  EXPECT_EQ(first, "first");
   for (const uint64_t size : {0, 4, 6}) {
     EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { Open(with_size(size)).ReadText(0); }),
               "entry a/one has two sizes");
   }
+  for (const uint64_t size : {4, 6}) {
+    std::string memory(size, '\0');
+    EXPECT_NE(ErrorMessage<std::runtime_error>(
+                  [&] { Open(with_size(size)).ReadInto(0, memory.data(), size); }),
+              "");
+  }
+  // A small file asks for no more than a little memory.
+  const uint64_t most = 16 * compressed.size() + (uint64_t{1} << 24);
+  EXPECT_NO_THROW(Open(with_size(most)));
+  EXPECT_TRUE(Contains(OpenError(with_size(most + 1)), "entry a/one expands to "));
+}
+
+// As a file manager packs a folder.
+TEST_F(ZipFileTest, FoldersAndFilesOfFileManagersAreLeftOut) {
+  const ZipFile zip = Open(testing::ZipBytes({{"__MACOSX/a/._one", "x"},
+                                              {"a/", ""},
+                                              {"a/.DS_Store", "x"},
+                                              {"a/one", "first"},
+                                              {"a/data/", ""},
+                                              {"a/._one", "x"},
+                                              {"a/data/two", "second"}}));
+  EXPECT_EQ(zip.EntryNames(), (std::vector<std::string>{"a/one", "a/data/two"}));
+  EXPECT_EQ(zip.num_entries(), 2U);
+  EXPECT_EQ(OpenError(testing::ZipBytes({{"a/", "data"}})), "entry a/ is marked as a folder");
 }
 
 TEST_F(ZipFileTest, Folders) {

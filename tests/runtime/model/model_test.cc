@@ -169,7 +169,7 @@ TEST_F(ModelTest, OutlivesItsFile) {
 TEST_F(ModelTest, NoFile) {
   const std::string path = folder_.File("none.pt");
   EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { Model::Load(path); }),
-            path + ": no such file, expected a model archive");
+            path + ": no such file, expected a model file that runnel convert wrote");
 }
 
 TEST_F(ModelTest, EveryTensorIsRequired) {

@@ -18,7 +18,8 @@ def test_convert(tmp_path):
     experiment.mkdir()
     write_experiment(experiment, load_case("main_conformer_no_pos_biases"))
     lines = runnel.convert("wenet", experiment, tmp_path / "a.pt", name="mine")
-    assert lines[-1].startswith(f"{tmp_path / 'a.pt'}: written")
+    assert lines[-2].startswith(f"{tmp_path / 'a.pt'}: written, ")
+    assert lines[-1].startswith("decode with: ")
     usage = run_python("-m", "runnel", "convert", "--help").stdout
     assert usage.startswith("usage: runnel convert ")
     assert runnel.load(tmp_path / "a.pt").name == "mine"

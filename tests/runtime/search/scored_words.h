@@ -70,8 +70,10 @@ inline double LanguageModelScore(const std::string& text, const LanguageModelOpt
   return score + options.weight * kLn10 * Log10Prob(before, "</s>");
 }
 
-// Per character, for each whole-word occurrence of "ab" and "b a".
-constexpr char kHotwords[] = "ab :0.75\nb a :1.5\n";
+// Per character, for each whole-word occurrence of "ab" and "b a"; `scale` times each score.
+inline std::string HotwordList(double scale) {
+  return "ab :" + std::to_string(0.75 * scale) + "\nb a :" + std::to_string(1.5 * scale) + "\n";
+}
 inline double HotwordBonus(const std::string& text) {
   const std::vector<std::string> words = Words(text);
   double bonus = 0;
@@ -98,19 +100,21 @@ class ScoredWordsTest : public ::testing::Test {
     options.beam_size = beam_size;
     options.token_beam = 5;
     if (hotwords) {
-      options.hotwords = std::make_shared<const Hotwords>(kHotwords, Tokens(), 1.0F, "test");
+      options.hotwords =
+          std::make_shared<const Hotwords>(HotwordList(hotword_scale_), Tokens(), 1.0F, "test");
     }
     if (language_model) options.language_model = PrepareLanguageModel(lm_options_, Tokens());
     return options;
   }
 
   double Bonus(const std::string& text, const SearchOptions& options) const {
-    return (options.hotwords == nullptr ? 0 : HotwordBonus(text)) +
+    return (options.hotwords == nullptr ? 0 : hotword_scale_ * HotwordBonus(text)) +
            (options.language_model == nullptr ? 0 : LanguageModelScore(text, lm_options_));
   }
 
   testing::TemporaryFolder folder_;
   LanguageModelOptions lm_options_;
+  double hotword_scale_ = 1;
 };
 
 }  // namespace runnel

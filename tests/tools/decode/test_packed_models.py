@@ -5,8 +5,10 @@ import json
 import os
 import pathlib
 import struct
+import wave
 from typing import Any, Callable, Dict, List
 
+import numpy as np
 import pytest
 
 from optional_parts import needs_reference
@@ -68,6 +70,26 @@ def test_four_bits(tmp_path):
     decoded = succeed("decode_wav", f"--model={some}", *flags)
     assert decoded == succeed("decode_wav", f"--model={some}", "--num_threads=2", *flags)
     assert decoded != succeed("decode_wav", f"--model={nothing}", *flags)
+
+
+def test_speech_that_tells_nothing(tmp_path):
+    """Digital silence, a constant, and too little of anything."""
+    speech, output = tmp_path / "speech.wav", tmp_path / "m.int4"
+    noise = np.random.default_rng(37).integers(-3000, 3000, 16000)
+    said = "digital silence or too short, expected some minutes of speech"
+    for samples, message in ((np.zeros(32000), said), (np.full(32000, 1000), said),
+                             (noise[:480], said), (noise, "warning: only 0.9")):
+        with wave.open(str(speech), "wb") as file:
+            file.setparams((1, 2, 16000, 0, "NONE", ""))
+            file.writeframes(samples.astype("<i2").tobytes())
+        done = run("pack_model", f"--model={MODEL}", "--precision=int4", f"--wav={speech}",
+                   f"--output={output}")
+        assert message in done.stderr, done.stderr
+        assert done.returncode == (FAILURE if message is said else 0)
+        assert output.exists() == (message is not said)
+    done = run("pack_model", f"--model={MODEL}", "--precision=int4", f"--wav_scp={SAMPLE_LIST}",
+               f"--output={output}")
+    assert "warning" not in done.stderr
 
 
 def test_the_speech_is_not_overwritten(tmp_path):

@@ -29,6 +29,20 @@ def test_hotwords(tmp_path):
     assert all("nine" in line for line in found.splitlines())
 
 
+@pytest.mark.parametrize("words", [["six"], ["nine"], WORDS])
+@pytest.mark.parametrize("score", [0.75, 2, 3, 3.75, 5])
+def test_transducers_write_no_hotword_that_is_not_said(words, score, tmp_path):
+    """The scores are those of Deepgram's `six:4` (3) and Riva's boost of 20 (3.75), and others."""
+    hotwords = write_hotwords(tmp_path, "".join(f"{word} :{score}\n" for word in words))
+    for flags in ([], ["--chunk_size=-1", "--left_context=-1"]):
+        text = succeed("decode_wav", f"--model={DIGITS / 'digits_transducer.pt'}", LISTING,
+                       hotwords, *flags)
+        for line, expected in zip(text.splitlines(), EXPECTED.splitlines()):
+            assert len(line.split()) <= len(expected.split()) + 1, text
+        if score <= 3:
+            assert text == EXPECTED
+
+
 def test_a_hotword_that_begins_like_what_is_said_costs_no_words(tmp_path):
     phrase = write_hotwords(tmp_path, "five five five zero one four nine\n")
     assert decode(phrase) == EXPECTED
