@@ -23,7 +23,7 @@ constexpr size_t kHeaderSize = 128;
 constexpr size_t kPrefixSize = kMagicSize + 4;
 constexpr size_t kMaxHeaderSize = 1 << 20;
 constexpr int64_t kMaxColumns = 1 << 24;
-constexpr int64_t kRowsPerBlock = 256;
+constexpr size_t kValuesPerBlock = 1 << 15;
 
 }  // namespace
 
@@ -116,6 +116,7 @@ NpyReader::NpyReader(const std::string& path)
     Fail("ends inside the header");
   }
   ParseHeader(header);
+  data_begin_ = static_cast<std::streamoff>(sizeof(prefix) + length_size + length);
 }
 
 // The dictionary is a Python literal; numpy.save writes its keys in this form.
@@ -131,9 +132,10 @@ void NpyReader::ParseHeader(const std::string& header) {
   } else {
     Fail("values of type '" + match[1].str() + "', expected '<f4' or '<f8'");
   }
-  if (!std::regex_search(header, std::regex("'fortran_order': *False"))) {
-    Fail("not in C order ('fortran_order': False)");
+  if (!std::regex_search(header, match, std::regex("'fortran_order': *(True|False)"))) {
+    Fail("header without 'fortran_order', expected True or False");
   }
+  is_fortran_ = match[1] == "True";
   if (!std::regex_search(header, match, std::regex("'shape': *\\(([^)]*)\\)"))) {
     Fail("header without 'shape'");
   }
@@ -151,19 +153,10 @@ void NpyReader::ParseHeader(const std::string& header) {
 int64_t NpyReader::Read(float* rows, int64_t max_rows) {
   const int64_t num_rows = std::min(max_rows, num_rows_ - rows_read_);
   if (num_rows <= 0) return 0;
-  const auto num_values = static_cast<size_t>(num_rows * num_columns_);
-  if (type_ == NpyType::kFloat32) {
-    file_.read(reinterpret_cast<char*>(rows), static_cast<std::streamsize>(num_values * 4));
+  if (is_fortran_) {
+    ReadColumns(rows, num_rows);
   } else {
-    std::vector<double> values(
-        static_cast<size_t>(std::min(num_rows, kRowsPerBlock) * num_columns_));
-    for (size_t done = 0; done < num_values && file_;) {
-      const size_t count = std::min(values.size(), num_values - done);
-      file_.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(count * 8));
-      std::transform(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count),
-                     rows + done, [](double value) { return static_cast<float>(value); });
-      done += count;
-    }
+    ReadValues(rows, static_cast<size_t>(num_rows * num_columns_));
   }
   if (!file_) {
     Fail("ends before row " + std::to_string(rows_read_ + num_rows) + " of " +
@@ -174,6 +167,33 @@ int64_t NpyReader::Read(float* rows, int64_t max_rows) {
     Fail("goes on after the last of its " + std::to_string(num_rows_) + " rows");
   }
   return num_rows;
+}
+
+void NpyReader::ReadValues(float* values, size_t count) {
+  if (type_ == NpyType::kFloat32) {
+    file_.read(reinterpret_cast<char*>(values), static_cast<std::streamsize>(count * 4));
+    return;
+  }
+  std::vector<double> block(std::min(count, kValuesPerBlock));
+  for (size_t done = 0; done < count && file_;) {
+    const size_t size = std::min(block.size(), count - done);
+    file_.read(reinterpret_cast<char*>(block.data()), static_cast<std::streamsize>(size * 8));
+    std::transform(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(size), values + done,
+                   [](double value) { return static_cast<float>(value); });
+    done += size;
+  }
+}
+
+void NpyReader::ReadColumns(float* rows, int64_t num_rows) {
+  const int64_t value_size = type_ == NpyType::kFloat32 ? 4 : 8;
+  std::vector<float> part(static_cast<size_t>(num_rows));
+  for (int64_t column = 0; column < num_columns_; ++column) {
+    file_.seekg(data_begin_ + (column * num_rows_ + rows_read_) * value_size);
+    ReadValues(part.data(), part.size());
+    for (int64_t row = 0; row < num_rows; ++row) {
+      rows[row * num_columns_ + column] = part[static_cast<size_t>(row)];
+    }
+  }
 }
 
 void NpyReader::Fail(const std::string& problem) const {

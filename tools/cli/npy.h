@@ -53,7 +53,7 @@ class NpyWriter {
 class NpyReader {
  public:
   // Throws std::runtime_error, which names the file and what was expected, unless it holds a
-  // little-endian, C-ordered matrix of float32 or float64.
+  // little-endian matrix of float32 or float64. One in Fortran order must be in a file that seeks.
   explicit NpyReader(const std::string& path);
 
   int64_t num_rows() const { return num_rows_; }
@@ -66,11 +66,17 @@ class NpyReader {
 
  private:
   void ParseHeader(const std::string& header);
+  // The next `count` values of the file; fewer leave file_ in an error.
+  void ReadValues(float* values, size_t count);
+  // A part of each column, for num_rows rows from rows_read_ on.
+  void ReadColumns(float* rows, int64_t num_rows);
   [[noreturn]] void Fail(const std::string& problem) const;
 
   const std::string path_;
   std::ifstream file_;
   NpyType type_ = NpyType::kFloat32;
+  bool is_fortran_ = false;
+  std::streamoff data_begin_ = 0;
   int64_t num_rows_ = 0;
   int64_t num_columns_ = 0;
   int64_t rows_read_ = 0;

@@ -118,8 +118,31 @@ TEST_F(NpyTest, NamesWhatIsWrong) {
   EXPECT_TRUE(Contains(ReadError(NpyBytes(1, Dictionary("<f4", "-1, 2"), "")), "shape"));
   EXPECT_TRUE(Contains(ReadError(NpyBytes(1, "{'descr': [('x', '<f4')]}", data)), "descr"));
   EXPECT_TRUE(Contains(
-      ReadError(NpyBytes(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", data)),
-      "C order"));
+      ReadError(NpyBytes(1, "{'descr': '<f4', 'fortran_order': 1, 'shape': (2, 2), }", data)),
+      "fortran_order"));
+}
+
+TEST_F(NpyTest, FortranOrderIsRead) {
+  const std::string order = "', 'fortran_order': True, 'shape': (3, 2), }";
+  const std::vector<float> expected = {1, 4, 2, 5, 3, 6};
+  for (const int version : {1, 2}) {
+    for (const std::string& bytes :
+         {NpyBytes(version, "{'descr': '<f4" + order, Bytes<float>({1, 2, 3, 4, 5, 6})),
+          NpyBytes(version, "{'descr': '<f8" + order, Bytes<double>({1, 2, 3, 4, 5, 6}))}) {
+      for (const int64_t rows_at_once : {1, 2, 3, 4}) {
+        NpyReader reader(Write(bytes));
+        std::vector<float> rows(6);
+        int64_t num_rows = 0;
+        while (const int64_t count = reader.Read(rows.data() + 2 * num_rows, rows_at_once)) {
+          num_rows += count;
+        }
+        EXPECT_EQ(num_rows, 3);
+        EXPECT_EQ(rows, expected);
+      }
+      EXPECT_TRUE(Contains(ReadError(bytes + "x"), "goes on"));
+      EXPECT_TRUE(Contains(ReadError(bytes.substr(0, bytes.size() - 1)), "ends before row"));
+    }
+  }
 }
 
 TEST_F(NpyTest, EveryCutIsAnError) {
