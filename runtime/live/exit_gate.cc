@@ -10,6 +10,8 @@ namespace runnel {
 namespace {
 
 std::atomic<pid_t> registered_by{0};
+// Threads of the parent may be inside its gate, or hold its lock: this process needs another one.
+std::atomic<bool> was_forked{false};
 
 void CloseUnlessForked() {
   if (getpid() == registered_by) ExitGate::OfProcess().Close();
@@ -18,12 +20,14 @@ void CloseUnlessForked() {
 }  // namespace
 
 ExitGate& ExitGate::OfProcess() {
-  static ExitGate& gate = *new ExitGate;
-  return gate;
+  static std::atomic<ExitGate*> gate{new ExitGate};
+  if (was_forked.exchange(false)) gate = new ExitGate;
+  return *gate;
 }
 
 void ExitGate::CloseAtExit() {
-  registered_by = getpid();
+  const pid_t before = registered_by.exchange(getpid());
+  if (before != 0 && before != getpid()) was_forked = true;
   // Fails only when there is no memory; the process then ends without the gate.
   std::atexit(CloseUnlessForked);
 }

@@ -22,7 +22,8 @@ class ExitGate {
 
   // Registers the exit handler. It runs before the destructors of static objects that exist now, so
   // call it when a model is loaded and before threads compute. In a child process of fork, which
-  // has none of the threads, the handler does nothing.
+  // has none of the threads, the handler does nothing, unless the child calls this, too: it then
+  // has a gate of its own.
   static void CloseAtExit();
 
   // One thread inside the gate, until this is destroyed.

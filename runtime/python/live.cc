@@ -30,8 +30,10 @@ void RefuseInCallback(const std::string& what) {
   if (Callback::IsRunning()) throw std::invalid_argument(what);
 }
 
-// Waits for the workers. They may wait for the GIL, so this thread must not have it.
-void Delete(Recognizer* recognizer) {
+// Waits for the workers. They may wait for the GIL, so this thread must not have it. A child of
+// fork has no workers, and leaves the memory.
+void Delete(Recognizer* recognizer, const Process& process) {
+  if (!process.is_here()) return;
   if (Callback::IsRunning()) {
     // A worker that drops the last reference cannot wait for itself.
     std::thread([recognizer] { delete recognizer; }).detach();
@@ -44,6 +46,13 @@ void Delete(Recognizer* recognizer) {
 }
 
 }  // namespace
+
+void Process::Require(const std::string& name) const {
+  if (is_here()) return;
+  throw std::logic_error(name + " was made before fork (process " + std::to_string(id_) +
+                         "), expected one that process " + std::to_string(getpid()) +
+                         " made: its worker threads are not here");
+}
 
 Listener::Listener(const Object& given, const std::shared_ptr<const Model>& model) {
   if (given.is_none()) return;
@@ -66,12 +75,18 @@ PyLiveStream::PyLiveStream(std::shared_ptr<LiveStream> stream, const Listener& l
       model_(std::move(model)) {}
 
 PyLiveStream::~PyLiveStream() {
+  if (!process_.is_here()) {
+    // Left: its locks may be held by threads that are not here.
+    static_cast<void>(new std::shared_ptr<LiveStream>(std::move(stream_)));
+    return;
+  }
   const ReleasedGil released;
   stream_.reset();
 }
 
 bool PyLiveStream::Accept(const Object& samples) {
   RefuseInCallback("accept in a callback, expected accept_now: it may wait for this thread");
+  process_.Require("the stream");
   const Samples given(samples);
   size_t taken = 0;
   while (true) {
@@ -96,6 +111,7 @@ bool PyLiveStream::Accept(const Object& samples) {
 }
 
 size_t PyLiveStream::AcceptNow(const Object& samples) {
+  process_.Require("the stream");
   const Samples given(samples);
   const ReleasedGil released;
   return Offer(given, 0);
@@ -126,7 +142,7 @@ int PyLiveStream::Traverse(visitproc visit, void* arg) const {
 }
 
 void PyLiveStream::Finalize() {
-  if (!is_finished_) Cancel();
+  if (!is_finished_ && process_.is_here()) Cancel();
 }
 
 void PyLiveStream::Clear() { const Object dropped = std::move(recognizer_); }
@@ -158,7 +174,8 @@ Object PyLiveStream::Poll(double timeout_s) {
 PyRecognizer::PyRecognizer(Object model, const RecognizerOptions& options)
     : model_object_(std::move(model)),
       model_(HeldBy<Model>(model_object_)),
-      recognizer_(new Recognizer(model_, options), &Delete) {
+      recognizer_(new Recognizer(model_, options),
+                  [process = process_](Recognizer* recognizer) { Delete(recognizer, process); }) {
   if (is_ending) throw std::runtime_error("the interpreter ends, so no recognizer can be made");
   OpenRecognizers().insert(this);
 }
@@ -167,6 +184,7 @@ PyRecognizer::~PyRecognizer() { OpenRecognizers().erase(this); }
 
 std::shared_ptr<Recognizer> PyRecognizer::Get() const {
   if (recognizer_ == nullptr) throw std::invalid_argument("the recognizer is closed");
+  process_.Require("the recognizer");
   return recognizer_;
 }
 

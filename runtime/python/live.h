@@ -2,6 +2,9 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_LIVE_H_
 #define RUNNEL_RUNTIME_PYTHON_LIVE_H_
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -14,6 +17,18 @@
 #include "runtime/recognizer.h"
 
 namespace runnel::python {
+
+// The process of an object with worker threads. A child of fork has neither these threads nor those
+// that would give back the locks that they held.
+class Process {
+ public:
+  bool is_here() const { return getpid() == id_; }
+  // Throws std::logic_error, which becomes RuntimeError, in a child. `name`: of the object.
+  void Require(const std::string& name) const;
+
+ private:
+  const pid_t id_ = getpid();
+};
 
 // What a live stream calls with its updates, made of a function of Python; nothing for None.
 struct Listener {
@@ -39,6 +54,7 @@ class PyLiveStream {
   // wait for the GIL, to free a callback.
   template <typename Use>
   auto With(const Use& use) {
+    process_.Require("the stream");
     const ReleasedGil released;
     return use(*stream_);
   }
@@ -68,6 +84,7 @@ class PyLiveStream {
   // As AcceptNow from sample `begin` on. Needs no GIL.
   size_t Offer(const Samples& samples, size_t begin);
 
+  const Process process_;
   std::shared_ptr<LiveStream> stream_;
   const bool is_polled_;
   const std::weak_ptr<const Object> callback_;
@@ -86,8 +103,8 @@ class PyRecognizer {
   PyRecognizer(const PyRecognizer&) = delete;
   PyRecognizer& operator=(const PyRecognizer&) = delete;
 
-  // Throws std::invalid_argument after Close. The last reference may be dropped with or without the
-  // GIL.
+  // Throws std::invalid_argument after Close, std::logic_error in a child of fork. The last
+  // reference may be dropped with or without the GIL.
   std::shared_ptr<Recognizer> Get() const;
   const std::shared_ptr<Model>& model() const { return model_; }
   // The object that was given.
@@ -102,6 +119,7 @@ class PyRecognizer {
   static void CloseAll();
 
  private:
+  const Process process_;
   const Object model_object_;
   const std::shared_ptr<Model> model_;
   std::shared_ptr<Recognizer> recognizer_;

@@ -89,14 +89,19 @@ TEST(ExitGateTest, AForkedChildDoesNotWait) {
     let_go.get_future().wait();
   });
   entered.get_future().wait();
-  const pid_t child = fork();
-  if (child == 0) std::exit(kStatus);
-  int status = 0;
-  waitpid(child, &status, 0);
+  for (const bool has_own_threads : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (has_own_threads) ExitGate::CloseAtExit();
+      std::exit(kStatus);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), kStatus);
+  }
   let_go.set_value();
   inside.join();
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), kStatus);
 }
 #endif
 

@@ -164,6 +164,46 @@ for stream in streams:
 """
 
 
+AFTER_FORK = """
+import gc, os, sys, runnel
+model = runnel.load(sys.argv[1])
+samples = runnel.AudioSource(sys.argv[2], 16000).read()
+recognizer = runnel.Recognizer(model)
+called, polled = recognizer.open(lambda update: None), recognizer.open()
+called.accept(samples[:9000])
+snapshot = polled.snapshot()
+if child := os.fork():
+    for stream in (called, polled):
+        stream.finish()
+    assert list(polled)[-1].is_final
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+for use in (recognizer.open, lambda: recognizer.restore(snapshot), recognizer.status,
+            lambda: called.accept(samples), lambda: called.accept_now(samples), called.finish,
+            called.cancel, called.snapshot, polled.poll, polled.fork, lambda: list(polled)):
+    try:
+        use()
+    except RuntimeError as error:
+        assert "was made before fork" in str(error), error
+    else:
+        raise AssertionError("no error")
+assert str(model.transcribe(samples)) == "two zero two six"
+with runnel.Recognizer(model) as own:
+    stream = own.open()
+    stream.accept(samples)
+    stream.finish()
+    assert list(stream)[-1].is_final
+"""
+
+
+@pytest.mark.parametrize("end", ["", "recognizer.close()", "del called, polled, recognizer, stream",
+                                 "called = polled = stream = None; gc.collect()"])
+def test_a_child_of_fork_gets_errors_and_ends(end):
+    # Python of version 3.12 warns of any fork of a process with threads.
+    done = run_python("-W", "ignore::DeprecationWarning", "-c", AFTER_FORK + end, MODEL,
+                      SAMPLES / "ked_year.flac", timeout=300)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
 @pytest.mark.parametrize("end", [
     "began.wait()", "", "began.wait(); del recognizer", "del streams, stream",
     "began.wait(); sys.exit()"])
