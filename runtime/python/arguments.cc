@@ -126,6 +126,9 @@ std::string ExistingFile(const Object& path, const char* expected) {
     Raise(PyExc_TypeError, std::string("expected ") + expected + ", got " + ClassNameOf(path));
   }
   std::string bytes = BytesOf(Import("os").Attribute("fsencode")(path));
+  if (bytes.find('\0') != std::string::npos) {
+    RaiseValueError("path", path, "a path without a null character");
+  }
   if (bytes != "-" && access(bytes.c_str(), F_OK) != 0) {
     PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path.get());
     throw ExceptionIsSet();

@@ -1,6 +1,7 @@
 """Wrong use, missing files and bad data raise exceptions of the right kind with one line."""
 
 import io
+import pathlib
 
 import numpy as np
 import pytest
@@ -236,6 +237,25 @@ def test_arguments(model):
             use()
         assert expected in message(error)
     assert model.stream(endpointing=np.True_).partial == ""
+
+
+def test_a_path_with_a_null_character(model):
+    path = f"{SAMPLES / 'ked_year.flac'}\0.wav"
+    for use in (lambda: runnel.load(f"{DIGITS / 'digits.pt'}\0"),
+                lambda: runnel.load(DIGITS / "digits.pt", units_file="units.txt\0"),
+                lambda: runnel.AudioSource(path, 16000), lambda: model.transcribe(path),
+                lambda: model.transcribe(pathlib.Path(path)), lambda: model.features(path),
+                lambda: runnel.WordList(model, f"{DIGITS / 'words.txt'}\0"),
+                lambda: runnel.Hotwords(model, f"{DIGITS / 'words.txt'}\0"),
+                lambda: runnel.LanguageModel("a.bin\0"),
+                lambda: model.stream(hotwords=f"{DIGITS / 'words.txt'}\0"),
+                lambda: model.stream(word_list=f"{DIGITS / 'words.txt'}\0"),
+                lambda: model.stream(search="beam", language_model="a.bin\0")):
+        with pytest.raises(ValueError, match="expected a path without a null character") as error:
+            use()
+        assert message(error)
+    (_, outcome), = model.transcribe_each([path])
+    assert isinstance(outcome, ValueError)
 
 
 def test_snapshots(model):
