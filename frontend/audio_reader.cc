@@ -69,10 +69,11 @@ struct SndfileCloser {
 
 class AudioReader::Impl {
  public:
-  // `open_input` may throw std::system_error.
-  Impl(std::string name, const std::function<FileDescriptor()>& open_input,
+  // `open_input` may throw std::system_error. is_live: of standard input, whatever it is.
+  Impl(std::string name, bool is_live, const std::function<FileDescriptor()>& open_input,
        const AudioReaderOptions& options)
       : name_(std::move(name)),
+        is_live_(is_live),
         choice_{options.channel, options.audio_track},
         max_spool_bytes_(options.max_spool_bytes),
         only_common_formats_(options.only_common_formats) {
@@ -111,6 +112,7 @@ class AudioReader::Impl {
 
   const SF_INFO& info() const { return info_; }
   bool length_known() const { return length_known_; }
+  bool is_live() const { return is_live_; }
   const std::string& name() const { return name_; }
   std::optional<int64_t> announced_samples() const { return announced_samples_; }
   std::vector<std::string> warnings() const {
@@ -139,6 +141,7 @@ class AudioReader::Impl {
     }
     if (S_ISDIR(status.st_mode)) Fail("is a directory, expected an audio file");
     const bool is_pipe = !S_ISREG(status.st_mode);
+    is_live_ = is_live_ || is_pipe;
     // A file may be redirected to standard input from somewhere other than its beginning.
     const off_t begin = is_pipe ? 0 : ::lseek(input.get(), 0, SEEK_CUR);
 
@@ -401,6 +404,7 @@ class AudioReader::Impl {
   }
 
   std::string name_;
+  bool is_live_;
   MediaChoice choice_;
   uint64_t max_spool_bytes_;
   bool only_common_formats_;
@@ -423,7 +427,7 @@ class AudioReader::Impl {
 
 AudioReader::AudioReader(const std::string& path, const AudioReaderOptions& options)
     : impl_(std::make_unique<Impl>(
-          path == "-" ? "standard input" : path,
+          path == "-" ? "standard input" : path, path == "-",
           [&path] { return path == "-" ? Duplicate(STDIN_FILENO) : OpenForReading(path); },
           options)) {}
 
@@ -432,7 +436,7 @@ AudioReader::AudioReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AudioReader AudioReader::FromBytes(std::string_view bytes, const std::string& name,
                                    const AudioReaderOptions& options) {
   return AudioReader(std::make_unique<Impl>(
-      name, [bytes] { return MemoryFile(bytes); }, options));
+      name, /*is_live=*/false, [bytes] { return MemoryFile(bytes); }, options));
 }
 
 AudioReader::~AudioReader() = default;
@@ -444,6 +448,8 @@ const std::string& AudioReader::name() const { return impl_->name(); }
 int AudioReader::sample_rate_hz() const { return impl_->info().samplerate; }
 
 int AudioReader::num_channels() const { return impl_->info().channels; }
+
+bool AudioReader::is_live() const { return impl_->is_live(); }
 
 std::optional<int64_t> AudioReader::num_samples() const {
   if (!impl_->length_known()) return std::nullopt;

@@ -86,6 +86,9 @@ class AudioReader {
   int sample_rate_hz() const;
   int num_channels() const;
 
+  // Whether the input is standard input, or no regular file: its samples come one by one.
+  bool is_live() const;
+
   // Samples per channel, if known before reading: of a file, those that it really has; of a pipe,
   // those that its header announces. No value when the header leaves the length open, and for what
   // media_decoder reads.

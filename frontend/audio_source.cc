@@ -28,17 +28,18 @@ AudioSource& AudioSource::operator=(AudioSource&&) noexcept = default;
 int AudioSource::rate_hz() const { return resampler_->out_rate_hz(); }
 
 size_t AudioSource::Read(float* samples, size_t max_samples) {
-  if (resampler_->in_rate_hz() == resampler_->out_rate_hz()) {
-    const size_t count = reader_.Read(samples, max_samples);
-    input_samples_ += count;
-    return count;
-  }
   size_t done = 0;
   while (done < max_samples) {
-    if (resampled_head_ == resampled_.size()) {
+    if (waiting_head_ == waiting_.size()) {
       if (input_ended_) break;
-      resampled_.clear();
-      resampled_head_ = 0;
+      waiting_.clear();
+      waiting_head_ = 0;
+      if (resampler_->in_rate_hz() == resampler_->out_rate_hz()) {
+        const size_t count = reader_.Read(samples + done, max_samples - done);
+        input_samples_ += count;
+        done += count;
+        break;
+      }
       // A live input blocks until the samples arrive, so ask for no more than needed.
       const double needed =
           std::ceil(static_cast<double>(max_samples - done) *
@@ -47,20 +48,38 @@ size_t AudioSource::Read(float* samples, size_t max_samples) {
       block_.resize(size);
       const size_t count = reader_.Read(block_.data(), size);
       input_samples_ += count;
-      resampler_->Process(block_.data(), count, &resampled_);
+      resampler_->Process(block_.data(), count, &waiting_);
       if (count < size) {
         input_ended_ = true;
-        resampler_->Flush(&resampled_);
+        resampler_->Flush(&waiting_);
       }
       continue;
     }
-    const size_t count = std::min(max_samples - done, resampled_.size() - resampled_head_);
-    std::copy_n(resampled_.begin() + static_cast<std::ptrdiff_t>(resampled_head_), count,
+    const size_t count = std::min(max_samples - done, waiting_.size() - waiting_head_);
+    std::copy_n(waiting_.begin() + static_cast<std::ptrdiff_t>(waiting_head_), count,
                 samples + done);
-    resampled_head_ += count;
+    waiting_head_ += count;
     done += count;
   }
   return done;
+}
+
+bool AudioSource::EndsWithin(double seconds) {
+  if (reader_.is_live()) return false;
+  std::vector<float> ahead;
+  bool ended = false;
+  while (!ended && seconds_read() <= seconds) {
+    const size_t size = ahead.size();
+    ahead.resize(size + kMaxBlock);
+    const size_t count = Read(ahead.data() + size, kMaxBlock);
+    ahead.resize(size + count);
+    ended = count < kMaxBlock;
+  }
+  ahead.insert(ahead.end(), waiting_.begin() + static_cast<std::ptrdiff_t>(waiting_head_),
+               waiting_.end());
+  waiting_ = std::move(ahead);
+  waiting_head_ = 0;
+  return ended && seconds_read() <= seconds;
 }
 
 std::optional<double> AudioSource::duration_s() const {

@@ -29,6 +29,11 @@ class AudioSource {
   AudioSource(AudioSource&&) noexcept;
   AudioSource& operator=(AudioSource&&) noexcept;
 
+  // Whether the recording ends within its first `seconds`. Reads at most a block beyond these, and
+  // keeps what it reads for Read. False for standard input, a pipe and a device, which it does not
+  // read: they are live. Throws as Read does.
+  bool EndsWithin(double seconds);
+
   // Writes the next mono samples and returns their number: `max_samples`, fewer only at the end, 0
   // from then on. They are in [-1, 1], unless a floating-point file or the resampling filter
   // exceeds that range. Throws std::runtime_error as AudioReader::Read does.
@@ -61,8 +66,8 @@ class AudioSource {
   size_t input_samples_ = 0;  // read so far
   bool input_ended_ = false;
   std::vector<float> block_;
-  std::vector<float> resampled_;  // waiting to be read, from resampled_head_ on
-  size_t resampled_head_ = 0;
+  std::vector<float> waiting_;  // to be read, from waiting_head_ on
+  size_t waiting_head_ = 0;
 };
 
 }  // namespace runnel

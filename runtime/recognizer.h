@@ -98,7 +98,7 @@ class Recognizer {
   Recognizer(const Recognizer&) = delete;
   Recognizer& operator=(const Recognizer&) = delete;
 
-  // Opens a stream with LiveOptions(options). Without `on_update` its results are polled.
+  // Opens a stream with `options`. Without `on_update` its results are polled.
   // `account`: any name, of the client that shares the workers with others, for example. Throws
   // std::invalid_argument as the constructor of Stream does, and when a chunk is longer than
   // max_buffered_s.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct EarlyTextOptions {
 
 // Sizes are in encoder frames (Model::encoder_frame_ms each).
 struct StreamOptions {
-  static constexpr int64_t kModelDefault = -2;    // what Model::streaming() recommends
+  // What Model::streaming() recommends. For a chunk_size of an offline model: its window.
+  static constexpr int64_t kModelDefault = -2;
   static constexpr int64_t kWholeUtterance = -1;  // chunk_size: one chunk, decoded after Finish
   static constexpr int64_t kUnlimited = -1;       // left_context: all frames before the chunk
   static constexpr int64_t kNoRightContext = -1;  // right_context: chunks, not windows
@@ -44,8 +46,8 @@ struct StreamOptions {
   // R, at least 0: each chunk is computed anew in a window of the left context, the chunk and R
   // frames after it, as an utterance of its own, of which the chunk's frames are kept. Results come
   // R frames later. For offline models only, which recommend the whole utterance. Default: that of
-  // Model::streaming().window for a model that needs the whole utterance and a chunk_size, else
-  // kNoRightContext, with which chunks read no frame after them.
+  // Model::streaming().window with the default chunk_size, and with another one for a model that
+  // needs the whole utterance; else kNoRightContext, with which chunks read no frame after them.
   int64_t right_context = kModelDefault;
   // Of windows: computes a left context once, with the right context that it had as the chunk, and
   // not anew in each window. Down to a quarter of the computing time, and other results.
@@ -73,9 +75,13 @@ struct StreamOptions {
   int sample_rate_hz = kModelRate;
 };
 
-// Options for a stream of live audio, as Recognizer::Open takes them: with kModelDefault for both
-// chunk_size and right_context, an offline model gets windows in place of the whole utterance.
-StreamOptions LiveOptions(const Model& model, StreamOptions options);
+// The longest recording, in seconds, that is decoded as a whole utterance by default:
+// kLongestWholeS for an offline model, nothing for others and when chunk_size, a context or
+// cached_windows is chosen. A program that has all of a recording before it decodes opens the
+// stream of one that is not longer with kWholeUtterance, as decode_wav does. Why:
+// docs/models.md#windows.
+std::optional<double> LongestWholeS(const Model& model, const StreamOptions& options);
+constexpr double kLongestWholeS = 60;
 
 // The vocabulary of the texts of a stream: that of the model, with special tokens as text where the
 // options show them.

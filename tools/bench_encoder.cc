@@ -171,7 +171,7 @@ StreamingSetting SettingFromFlags(const std::shared_ptr<const Model>& model) {
   options.left_context = FLAGS_left_context;
   options.right_context = FLAGS_right_context;
   options.cached_windows = FLAGS_cached_windows;
-  options = Stream(model, LiveOptions(*model, options)).options();
+  options = Stream(model, options).options();
   const StreamingSetting setting{options.chunk_size, options.left_context, options.right_context,
                                  options.cached_windows};
   if (setting.chunk_size == -1 || setting.left_context == -1) {

@@ -21,6 +21,7 @@
 #include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/output_check.h"
+#include "tools/cli/run_in_threads.h"
 #include "tools/cli/stream_flags.h"
 #include "tools/cli/tool_main.h"
 #include "tools/decode/decode_recordings.h"
@@ -62,7 +63,8 @@ DEFINE_bool(quiet, false,
 DEFINE_int32(
     batch_streams, 1,
     "Recordings that each thread decodes at the same time; each is an open file (ulimit -n).");
-DEFINE_int32(num_threads, 1, "Worker threads; each decodes its own batch of recordings.");
+DEFINE_int32(num_threads, 0,
+             "Worker threads; each decodes its own batch of recordings. 0: one per core.");
 
 namespace runnel {
 namespace {
@@ -111,19 +113,26 @@ void CheckFlags() {
     throw std::invalid_argument("--features takes the place of --wav and --wav_scp");
   }
   RequireRange("batch_streams", FLAGS_batch_streams, 1, kMaxBatchStreams);
-  RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
+  RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
 }
 
-// Without this check, recordings would fail when the process runs out of descriptors.
-void CheckDescriptors(size_t num_recordings) {
+// Worker threads: by default one per core, fewer if this process may not have so many files open.
+// Throws std::invalid_argument when those of the flags need more: recordings would fail.
+int NumThreads(size_t num_recordings) {
   const int64_t allowed = RaiseDescriptorLimit();
-  const int64_t at_once = int64_t{FLAGS_batch_streams} * FLAGS_num_threads;
-  const int64_t needed = std::min(at_once, static_cast<int64_t>(num_recordings));
-  if (needed <= allowed - kOtherDescriptors) return;
-  throw std::invalid_argument(
-      "--batch_streams times --num_threads is " + std::to_string(at_once) + ", expected at most " +
-      std::to_string(std::max<int64_t>(allowed - kOtherDescriptors, 0)) +
-      ": this process may have " + std::to_string(allowed) + " files open (ulimit -n)");
+  const int64_t most = std::max<int64_t>(allowed - kOtherDescriptors, 0);
+  int64_t num_threads = ThreadsOrCores(FLAGS_num_threads);
+  if (FLAGS_num_threads == 0) {
+    num_threads = std::clamp<int64_t>(most / FLAGS_batch_streams, 1, num_threads);
+  }
+  const int64_t at_once = FLAGS_batch_streams * num_threads;
+  if (std::min(at_once, static_cast<int64_t>(num_recordings)) <= most) {
+    return static_cast<int>(num_threads);
+  }
+  throw std::invalid_argument("--batch_streams times --num_threads is " + std::to_string(at_once) +
+                              ", expected at most " + std::to_string(most) +
+                              ": this process may have " + std::to_string(allowed) +
+                              " files open (ulimit -n)");
 }
 
 OutputFormat OutputFormatFromFlags(bool has_endpoints) {
@@ -185,7 +194,9 @@ Shard ShardFromFlags(Console* console) {
 
 std::string Milliseconds(double value) { return Decimal(value, 2) + " ms"; }
 
-std::string Describe(const StreamOptions& options, const Model& model) {
+// `longest_whole_s`: of the recordings that are decoded as whole utterances.
+std::string Describe(const StreamOptions& options, std::optional<double> longest_whole_s,
+                     const Model& model) {
   const std::string chunk = options.chunk_size == StreamOptions::kWholeUtterance
                                 ? "the whole utterance at once"
                                 : "chunks of " + std::to_string(options.chunk_size) +
@@ -198,7 +209,11 @@ std::string Describe(const StreamOptions& options, const Model& model) {
          (options.right_context == StreamOptions::kNoRightContext
               ? ""
               : ", right context " + std::to_string(options.right_context)) +
-         (options.cached_windows ? ", cached windows" : "") + "; " + model.ComputeDescription();
+         (options.cached_windows ? ", cached windows" : "") +
+         (longest_whole_s.has_value() ? ", files of up to " + Decimal(*longest_whole_s, 0) +
+                                            " s at once (--chunk_size=-1: all)"
+                                      : "") +
+         "; " + model.ComputeDescription();
 }
 
 // All options but those read with the model's tokens: word list, hotwords, language model.
@@ -208,7 +223,6 @@ DecodeOptions DecodeOptionsFromFlags(const StreamOptions& stream, const Shard& s
   options.batch.batch_streams = FLAGS_batch_streams;
   options.batch.audio = AudioOptionsFromFlags();
   options.batch.input = FLAGS_features.empty() ? InputKind::kAudio : InputKind::kFeatures;
-  options.num_threads = FLAGS_num_threads;
   options.report.has_endpoints = options.batch.stream.endpoints.enabled;
   options.report.format = OutputFormatFromFlags(options.report.has_endpoints);
   options.report.nbest = stream.nbest;
@@ -268,7 +282,7 @@ int Run(Console* console) {
   OptionValues values = stream_flags.Read().values;
   DecodeOptions options = DecodeOptionsFromFlags(values.stream, shard);
   const std::vector<Recording> recordings = SelectShard(RecordingsFromFlags(), shard);
-  CheckDescriptors(recordings.size());
+  options.num_threads = NumThreads(recordings.size());
   CheckCaptions(options.report.format, recordings.size());
   CheckOutput(options.output, recordings);
   const FinishedResults finished = ReadFinishedResults(options, recordings, console);
@@ -278,7 +292,8 @@ int Run(Console* console) {
   stream_flags.ReadFiles(model->tokens(), &values);
   options.batch.stream = values.stream;
   // Reports options that this model cannot serve before anything is decoded.
-  const std::string setting = Describe(Stream(model, options.batch.stream).options(), *model);
+  const std::string setting = Describe(Stream(model, options.batch.stream).options(),
+                                       LongestWholeS(*model, options.batch.stream), *model);
   if (!FLAGS_quiet) console->Info(setting);
 
   Progress progress(recordings.size() - finished.num_finished(), ShowsBar(options), console);

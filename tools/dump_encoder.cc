@@ -155,6 +155,7 @@ int Run(Console* console) {
   options.left_context = FLAGS_left_context;
   options.right_context = FLAGS_right_context;
   options.cached_windows = FLAGS_cached_windows;
+  if (LongestWholeS(*model, options)) options.chunk_size = StreamOptions::kWholeUtterance;
   options = Stream(model, options).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->parts().config;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/model.h"
@@ -14,6 +13,7 @@
 #include "tools/cli/audio_flags.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
+#include "tools/cli/run_in_threads.h"
 #include "tools/cli/speech_noise.h"
 #include "tools/cli/tool_main.h"
 #include "tools/verification/check.h"
@@ -132,9 +132,7 @@ VerificationOptions OptionsFromFlags(Precision precision) {
   options.layer_by_layer = FLAGS_verbose;
   options.compare_torchscript = IsAsInFile() && !IsPackedFile(ModelFile());
   options.compare_libtorch = IsPackedFile(ModelFile()) && !IsByLibTorch();
-  options.num_threads = FLAGS_num_threads > 0
-                            ? FLAGS_num_threads
-                            : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options.num_threads = ThreadsOrCores(FLAGS_num_threads);
   return options;
 }
 

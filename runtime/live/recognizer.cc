@@ -49,8 +49,7 @@ Recognizer::~Recognizer() {
 
 std::shared_ptr<LiveStream> Recognizer::Open(const StreamOptions& options, UpdateCallback on_update,
                                              const std::string& account) {
-  return MakeLiveStream(pool_, Stream(model_, LiveOptions(*model_, options)), std::move(on_update),
-                        account);
+  return MakeLiveStream(pool_, Stream(model_, options), std::move(on_update), account);
 }
 
 std::shared_ptr<LiveStream> Recognizer::Restore(const std::string& snapshot,

@@ -34,7 +34,9 @@ std::vector<StreamOption> MakeStreamTable() {
   return {
       {"chunk_size", FIELD(stream.chunk_size), &C::chunk_size, 1, kMostFrames,
        {{S::kWholeUtterance, "the whole utterance", true}, of_model}, "encoder frames",
-       "Frames decoded at a time. Larger chunks give higher accuracy and latency.", kNothing,
+       "Frames decoded at a time. Larger chunks give higher accuracy and latency. Default of an "
+       "offline model: windows (docs/models.md); the whole utterance for recordings of up to 60 s "
+       "in runnel transcribe and Python's transcribe.", kNothing,
        everybody, "", "max_chunk_size"},
       {"left_context", FIELD(stream.left_context), &C::left_context, 0, kMostFrames,
        {{S::kUnlimited, "all", true}, of_model}, "encoder frames",
@@ -42,8 +44,7 @@ std::vector<StreamOption> MakeStreamTable() {
       {"right_context", FIELD(stream.right_context), &C::right_context, 0, kMostFrames,
        {{S::kNoRightContext, "none"}, of_model}, "encoder frames",
        "Of an offline model: frames after a chunk, with which it is computed anew in a window "
-       "(docs/models.md). Default: 0.64 s of audio in live streams and with a chunk_size; none in "
-       "other streams and in decode_wav.",
+       "(docs/models.md). Default: 0.64 s of audio, none with the whole utterance.",
        kNothing, everybody, "", "max_right_context"},
       {"cached_windows", FIELD(stream.cached_windows), &C::cached_windows, 0, 0, {}, "",
        "Compute the left context of a window once, and not anew in each window: down to a quarter "

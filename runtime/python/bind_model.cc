@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -88,6 +89,11 @@ Object LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples,
   {
     const ReleasedGil released;
     const Computation computation;
+    const std::optional<double> longest_s = LongestWholeS(*model, options);
+    if (longest_s.has_value() &&
+        static_cast<double>(samples.size()) <= *longest_s * model->sample_rate_hz()) {
+      options.chunk_size = StreamOptions::kWholeUtterance;
+    }
     options = Stream(model, options).options();  // checks the sizes, resolves the model's defaults
     const ModelParts& parts = model->parts();
     const CtcHead& head = parts.RequireCtcHead();

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "frontend/audio_source.h"
 #include "runtime/python/arguments.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/class.h"
@@ -42,9 +44,8 @@ class PyStream : public LockedStream {
   const std::shared_ptr<const Model> model_;
 };
 
-std::unique_ptr<PyStream> Open(const Object& model_object, const Keywords& keywords) {
-  const std::shared_ptr<Model> model = ModelOf(model_object);
-  const StreamOptions options = StreamOptionsFrom(model, keywords);
+std::unique_ptr<PyStream> OpenWith(const std::shared_ptr<Model>& model,
+                                   const StreamOptions& options) {
   if (options.early_text.interval > 0) {
     throw std::invalid_argument("early_text_interval is " +
                                 std::to_string(options.early_text.interval) +
@@ -54,6 +55,32 @@ std::unique_ptr<PyStream> Open(const Object& model_object, const Keywords& keywo
   const ReleasedGil released;
   const Computation computation;
   return std::make_unique<PyStream>(Stream(model, options), model);
+}
+
+std::unique_ptr<PyStream> Open(const Object& model_object, const Keywords& keywords) {
+  const std::shared_ptr<Model> model = ModelOf(model_object);
+  return OpenWith(model, StreamOptionsFrom(model, keywords));
+}
+
+// `recording`: an AudioSource, or an array of samples.
+bool EndsWithin(double seconds, const Object& recording, int rate_hz) {
+  if (const auto source = HeldBy<Locked<AudioSource>>(recording)) {
+    return source->With([seconds](AudioSource& audio) { return audio.EndsWithin(seconds); });
+  }
+  return static_cast<double>(Samples(recording).size()) <= seconds * rate_hz;
+}
+
+std::unique_ptr<PyStream> OpenForRecording(const Object& model_object, const Object& recording,
+                                           const Keywords& keywords) {
+  const std::shared_ptr<Model> model = ModelOf(model_object);
+  StreamOptions options = StreamOptionsFrom(model, keywords);
+  const int rate_hz = options.sample_rate_hz == StreamOptions::kModelRate ? model->sample_rate_hz()
+                                                                          : options.sample_rate_hz;
+  const std::optional<double> longest_s = LongestWholeS(*model, options);
+  if (longest_s.has_value() && EndsWithin(*longest_s, recording, rate_hz)) {
+    options.chunk_size = StreamOptions::kWholeUtterance;
+  }
+  return OpenWith(model, options);
 }
 
 std::unique_ptr<PyStream> Restore(const Object& model_object, const Object& snapshot,
@@ -213,6 +240,8 @@ permitted by the model.)");
 
 word_list and language_model: those of the stream, which the snapshot only names. nbest: 0 keeps
 that of the stream. Raises SnapshotError for bytes that are not a snapshot of this model.)")
+      .Static("_for_recording", kCall<&OpenForRecording>, {"model", "recording"},
+              "A stream for an AudioSource or an array: of a short one the whole utterance.")
       .Method("accept", kCall<&Accept>, {"samples"},
               R"(Takes samples and decodes every chunk that they complete.
 

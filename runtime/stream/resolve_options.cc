@@ -26,13 +26,16 @@ void ResolveStreaming(const ModelConfig& config, StreamOptions* options) {
   constexpr int64_t kDefault = StreamOptions::kModelDefault;
   const StreamingConfig& streaming = config.streaming;
   const std::optional<StreamingSetting>& window = streaming.window;
-  if (options->chunk_size == kDefault) {
-    const bool is_window = window && options->right_context >= 0;
+  const bool is_chosen = options->chunk_size != kDefault;
+  if (!is_chosen) {
+    const bool is_window = window && (options->right_context >= 0 ||
+                                      (options->right_context == kDefault &&
+                                       options->left_context != StreamOptions::kUnlimited));
     options->chunk_size = is_window ? window->chunk_size : streaming.chunk_size;
   }
   if (options->right_context == kDefault) {
     const bool needs_window = window && options->chunk_size != StreamOptions::kWholeUtterance &&
-                              config.encoder.NeedsWholeUtterance() != nullptr;
+                              (!is_chosen || config.encoder.NeedsWholeUtterance() != nullptr);
     options->right_context = needs_window ? window->right_context : StreamOptions::kNoRightContext;
   }
   if (options->left_context == kDefault) {
@@ -79,15 +82,12 @@ void CheckRescoring(const Model& model, const RescoringOptions& rescoring) {
 
 }  // namespace
 
-StreamOptions LiveOptions(const Model& model, StreamOptions options) {
+std::optional<double> LongestWholeS(const Model& model, const StreamOptions& options) {
   constexpr int64_t kDefault = StreamOptions::kModelDefault;
-  const std::optional<StreamingSetting>& window = model.streaming().window;
-  if (window && options.chunk_size == kDefault && options.right_context == kDefault &&
-      options.left_context != StreamOptions::kUnlimited) {
-    options.chunk_size = window->chunk_size;
-    options.right_context = window->right_context;
-  }
-  return options;
+  const bool is_chosen = options.chunk_size != kDefault || options.left_context != kDefault ||
+                         options.right_context != kDefault || options.cached_windows;
+  if (!model.streaming().window || is_chosen) return std::nullopt;
+  return kLongestWholeS;
 }
 
 const TokenTable& TextTokens(const Model& model, const StreamOptions& options) {

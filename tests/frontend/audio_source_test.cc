@@ -41,6 +41,29 @@ std::vector<float> ReadAll(AudioSource* source, size_t packet) {
   return samples;
 }
 
+TEST(AudioSourceTest, TellsWhetherARecordingEndsWithin) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("audio.wav");
+  for (const int rate_hz : {8000, 16000, 44100}) {
+    const auto count = static_cast<size_t>(rate_hz) * 2;
+    WriteAudio(path, Noise(count), 1, rate_hz, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
+    AudioSource whole(path, 16000);
+    const std::vector<float> expected = ReadAll(&whole, 1000);
+    const double sample_s = 1.0 / rate_hz;
+    for (const double seconds : {0.0, 0.3, 2 - sample_s, 2.0, 2 + sample_s, 9.0}) {
+      for (const size_t first : {0, 1, 5000}) {
+        AudioSource source(path, 16000);
+        std::vector<float> samples(first);
+        EXPECT_EQ(source.Read(samples.data(), first), first);
+        EXPECT_EQ(source.EndsWithin(seconds), seconds >= 2) << seconds << " s at " << rate_hz;
+        const std::vector<float> rest = ReadAll(&source, 777);
+        samples.insert(samples.end(), rest.begin(), rest.end());
+        EXPECT_EQ(samples, expected);
+      }
+    }
+  }
+}
+
 TEST(AudioSourceTest, IsReaderAndResampler) {
   const TemporaryFolder folder;
   const std::string path = folder.File("audio.wav");

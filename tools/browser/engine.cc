@@ -84,7 +84,7 @@ StreamOptions ReadStart(const std::string& text, const Model& model, server::Res
 void Start(const std::string& text, Engine* engine) {
   engine->stream.reset();
   const Model& model = *engine->model;
-  engine->stream.emplace(engine->model, LiveOptions(model, ReadStart(text, model, &engine->parts)));
+  engine->stream.emplace(engine->model, ReadStart(text, model, &engine->parts));
   const StreamOptions& options = engine->stream->options();
   engine->messages += JsonText({{"type", "ready"},
                                 {"version", 1},

@@ -60,6 +60,7 @@ class NpyFeatureSource : public FeatureSource {
   // Also throws std::runtime_error for a value that is not finite; it names row and column, from 0.
   int64_t Read(float* frames, int64_t max_frames) override;
   int64_t dim() const override { return reader_.num_columns(); }
+  int64_t num_frames() const { return reader_.num_rows(); }
 
  private:
   const std::string path_;

@@ -1,5 +1,6 @@
 #include "tools/cli/run_in_threads.h"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
@@ -9,6 +10,11 @@
 #include <vector>
 
 namespace runnel {
+
+int ThreadsOrCores(int num_threads) {
+  return num_threads > 0 ? num_threads
+                         : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 void RunInThreads(int num_threads, const std::function<void()>& work,
                   const std::function<void()>& stop) {

@@ -6,6 +6,9 @@
 
 namespace runnel {
 
+// `num_threads`; for 0 as many as there are cores that this process may use.
+int ThreadsOrCores(int num_threads);
+
 // Calls `work` in `num_threads` new threads and returns when all have ended. After an exception in
 // a thread, or of starting one, it calls `stop`, which must be thread-safe and end the other
 // threads soon, and then throws the first exception.

@@ -14,14 +14,24 @@ struct BatchDecoder::Slot {
        const BatchDecoderOptions& options)
       : index(item),
         input(OpenStreamInput(options.input, recording.path, *model, options.audio)),
-        stream(model, options.stream) {}
+        stream(model, OptionsFor(*model, options.stream)) {}
+
+  // Those of this recording, which may be short enough for a whole utterance.
+  StreamOptions OptionsFor(const Model& model, StreamOptions options) const {
+    const std::optional<double> longest_s = LongestWholeS(model, options);
+    if (longest_s.has_value() && input->EndsWithin(*longest_s)) {
+      options.chunk_size = StreamOptions::kWholeUtterance;
+    }
+    return options;
+  }
 
   const size_t index;
   const std::unique_ptr<StreamInput> input;
   Stream stream;
   bool has_ended = false;       // the input
+  double seconds_read = 0;      // reported last, as the two below
   int64_t utterance_index = 0;  // of `text`
-  std::string text;             // reported last
+  std::string text;
 };
 
 BatchDecoder::BatchDecoder(std::shared_ptr<const Model> model,
@@ -64,11 +74,10 @@ void BatchDecoder::FillSlots() {
 bool BatchDecoder::Feed(Slot* slot) {
   try {
     while (!slot->has_ended && !slot->stream.ChunkReady()) {
-      const double seconds_before = slot->input->seconds_read();
       slot->has_ended = !slot->input->Feed(&slot->stream);
       const double seconds = slot->input->seconds_read();
       const double length_s = slot->input->announced_s().value_or(0);
-      listener_->OnAudio(slot->index, seconds - seconds_before,
+      listener_->OnAudio(slot->index, seconds - std::exchange(slot->seconds_read, seconds),
                          length_s > 0 ? std::min(seconds / length_s, 1.0) : 0);
     }
     return true;

@@ -10,12 +10,12 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <variant>
 
 #include "runtime/recognizer.h"
 #include "tools/cli/command_line.h"
+#include "tools/cli/run_in_threads.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/limits.h"
 #include "tools/server/store/make_snapshot_store.h"
@@ -172,9 +172,7 @@ ServerOptions OptionsFromFlags() {
   options.snapshot_store = FLAGS_snapshot_store.empty()           ? DefaultSnapshotFolder()
                            : FLAGS_snapshot_store == kNoSnapshots ? ""
                                                                   : FLAGS_snapshot_store;
-  options.recognizer.num_threads =
-      FLAGS_num_threads > 0 ? FLAGS_num_threads
-                            : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.recognizer.num_threads = ThreadsOrCores(FLAGS_num_threads);
   options.recognizer.max_batch_streams = FLAGS_max_batch_streams;
   options.recognizer.max_batch_wait_ms = FLAGS_max_batch_wait_ms;
   options.limits = limit_flags.limits();

@@ -155,6 +155,10 @@ class Stream:
         keeps that of the stream. Raises SnapshotError for bytes that are not a snapshot of this
         model.
         """
+    @staticmethod
+    def _for_recording(model: Model, recording: Union[AudioSource, _Samples],
+                       **options: Unpack[StreamOptions]) -> Stream:
+        """A stream for an AudioSource or an array: of a short one the whole utterance."""
     def accept(self, samples: _Samples) -> None:
         """Takes samples and decodes every chunk that they complete.
 

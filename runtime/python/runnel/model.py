@@ -2,7 +2,8 @@
 
 from __future__ import annotations  # Unpack is of Python 3.11
 
-from typing import (TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Tuple, Union,
+import os
+from typing import (TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Sized, Tuple, Union,
                     overload)
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from runnel import _runnel
 from runnel.options import ModelOptions, Path, StreamOptions
 from runnel.results import Result
-from runnel.transcription import (check_audio, is_one, progress_bar, recordings_of, transcribe,
+from runnel.transcription import (check_audio, check_several, is_one, progress_bar, transcribe,
                                   warn_of)
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class Model(_runnel.Model):
 
     Args:
         path: a model file (models/README.md), or WeNet's TorchScript export with units_file.
-        threads: threads that transcribe uses for a list of recordings, at most one per core.
+        threads: threads that transcribe uses for several recordings; None: one per core that this
+            process may use.
         options: runnel.ModelOptions.
 
     Raises:
@@ -34,8 +36,10 @@ class Model(_runnel.Model):
         ValueError: options that the model does not support.
     """
 
-    def __init__(self, path: Path, *, threads: int = 1,
+    def __init__(self, path: Path, *, threads: Optional[int] = None,
                  **options: Unpack[ModelOptions]) -> None:
+        if threads is None:
+            threads = len(os.sched_getaffinity(0))
         if not isinstance(threads, int):
             raise TypeError(f"threads is {threads!r}, expected an integer")
         if threads < 1:
@@ -72,7 +76,8 @@ class Model(_runnel.Model):
         Args:
             audio: a path of a file that libsndfile reads, at any rate; or samples, (n,) float32 in
                 [-1, 1] or int16, at the rate sample_rate_hz (the model's if not given); or a list
-                or another iterable of these.
+                or another iterable of these. What is no list and no tuple is read while its
+                recordings are decoded, by one thread at a time.
             channel: of files, counted from 0; -1: the mean of all.
             batch_streams: recordings that a thread decodes in one batch.
             progress: whether several recordings show a progress bar, which needs tqdm; None: on a
@@ -87,10 +92,13 @@ class Model(_runnel.Model):
                 recording ends the work; transcribe_each goes on.
             TypeError, ValueError: audio or options of a wrong kind.
         """
-        several: List[Any] = [audio] if is_one(audio) else recordings_of(audio)
+        several: Any = [audio] if is_one(audio) else audio
+        check_several(several)
+        total = len(several) if isinstance(several, Sized) else None
         results: List[Result] = []
-        with progress_bar(len(several), False if is_one(audio) else progress) as bar:
-            for outcome in transcribe(self, several, self.threads, channel, batch_streams, options):
+        with progress_bar(total, False if is_one(audio) else progress) as bar:
+            for _, outcome in transcribe(self, several, self.threads, channel, batch_streams,
+                                         options):
                 if isinstance(outcome, Exception):
                     raise outcome
                 results.append(outcome)
@@ -103,19 +111,20 @@ class Model(_runnel.Model):
         """Transcribes recordings in batches, and goes on when one fails.
 
         Args:
-            audio, channel, batch_streams, options: as in transcribe. Recordings are decoded in the
-                order of `audio`, which is read to its end first.
+            audio, channel, batch_streams, options: as in transcribe. `audio` may be endless: at
+                most 2 * threads * batch_streams recordings are read and not yet yielded, unless
+                it is a list or a tuple.
 
         Yields:
             Each recording as it was given, and its result, or the exception that transcribe would
-            raise for it. In the order of `audio`, each as soon as those before it are done.
+            raise for it. In the order of `audio`, each as soon as those before it are done. After
+            the last result it raises what iterating over `audio` raised.
 
         Raises:
             TypeError, ValueError: options, or an `audio`, of a wrong kind; before the first result.
         """
-        several = recordings_of(audio)
-        return zip(several, transcribe(self, several, self.threads, channel, batch_streams,
-                                       options))
+        check_several(audio)
+        return transcribe(self, audio, self.threads, channel, batch_streams, options)
 
     def features(self, audio: Audio, *, sample_rate_hz: Optional[int] = None, channel: int = -1
                  ) -> NDArray[np.float32]:
@@ -136,8 +145,8 @@ class Model(_runnel.Model):
 
         Args:
             audio, sample_rate_hz, channel: as in transcribe.
-            chunk_size, left_context, right_context: in encoder frames; -2: as the model
-                recommends, -1: whole utterance, unlimited and no windows.
+            chunk_size, left_context, right_context: in encoder frames; -2: as transcribe has it
+                by default, -1: whole utterance, unlimited and no windows.
             cached_windows: windows compute their left context once.
 
         Returns:

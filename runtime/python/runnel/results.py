@@ -219,7 +219,8 @@ class StreamingConfig:
     max_left_context: Optional[int]  # None: no limit
     # (chunk_size, left_context): the only ones that the model was trained for; empty: any.
     only: Tuple[Tuple[int, int], ...]
-    # Of an offline model, for live audio: (chunk_size, left_context, right_context).
+    # Of an offline model, for live audio and recordings of more than 60 s: (chunk_size,
+    # left_context, right_context).
     window: Optional[Tuple[int, int, int]]
 
 

@@ -1,12 +1,13 @@
 """Transcribes recordings in batches: each thread decodes one chunk of every stream at a time."""
 
 import concurrent.futures
+import contextlib
 import os
 import queue
 import threading
 import warnings
-from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence,
-                    Tuple, Union)
+from typing import (Any, Callable, Dict, Generator, Iterable, Iterator, List, Mapping, NamedTuple,
+                    Optional, Sized, Tuple, Union)
 
 import numpy as np
 
@@ -22,13 +23,12 @@ def is_one(audio: Any) -> bool:
     return isinstance(audio, (str, os.PathLike, np.ndarray))
 
 
-def recordings_of(audio: Any) -> List[Any]:
-    """The recordings of an iterable; raises TypeError for what is none, or a file or bytes."""
+def check_several(audio: Any) -> None:
+    """Raises TypeError for what is no iterable of recordings, or a file or bytes."""
     if is_one(audio) or isinstance(audio, bytes) or hasattr(audio, "read") or not isinstance(
             audio, Iterable):
         raise TypeError("audio: expected a path, a NumPy array of samples (of bytes: "
                         f"numpy.frombuffer) or a list of these, got {type(audio).__name__}")
-    return list(audio)
 
 
 def check_audio(audio: Any, sample_rate_hz: Optional[int], channel: int) -> None:
@@ -54,17 +54,20 @@ class _Recording:
 
     def __init__(self, model: _runnel.Model, index: int, audio: Any, channel: int,
                  options: Mapping[str, Any]) -> None:
-        self.index = index
+        self.index, self.audio = index, audio
         check_audio(audio, options.get("sample_rate_hz"), channel)
         self._is_file = not isinstance(audio, np.ndarray)
         self._name = str(audio) if self._is_file else f"array {index}"
         self._duration_s = 0.0
         self._utterances: List[Utterance] = []
+        source = (_runnel.AudioSource(audio, model.sample_rate_hz, channel) if self._is_file
+                  else audio)
         arguments: Any = options
-        self.stream = _runnel.Stream(model, **arguments)
+        self.stream = _runnel.Stream._for_recording(  # pylint: disable=protected-access
+            model, source, **arguments)
         rate_hz = self.stream.sample_rate_hz
-        self._blocks = (self._file_blocks(_runnel.AudioSource(audio, rate_hz, channel), rate_hz)
-                        if self._is_file else self._array_blocks(audio, rate_hz))
+        self._blocks = (self._file_blocks(source, rate_hz) if self._is_file
+                        else self._array_blocks(audio, rate_hz))
 
     def _file_blocks(self, source: _runnel.AudioSource, size: int) -> Iterator[Any]:
         while len(block := source.read(size)):
@@ -104,21 +107,51 @@ class _Recording:
         return Result(tuple(self._utterances), self._duration_s)
 
 
+class _Done(NamedTuple):
+    """A recording that is decoded, or has failed."""
+
+    position: int  # among the recordings
+    audio: Any
+    outcome: Outcome
+
+
 class _Work:
-    """The recordings of a list that nobody has begun. Threads share it."""
+    """The recordings that nobody has begun. Threads share it, and pull one at a time."""
 
-    def __init__(self, audio: Sequence[Any]) -> None:
-        self._waiting: "queue.SimpleQueue[Tuple[int, Any]]" = queue.SimpleQueue()
-        for one in enumerate(audio):
-            self._waiting.put(one)
+    def __init__(self, audio: Iterable[Any], most: int) -> None:
+        """most: recordings that are taken before the first of them is given."""
+        self._waiting = enumerate(audio)
+        self._room = threading.Semaphore(most)
+        self._pulling = threading.Lock()
         self.is_cancelled = threading.Event()
+        self.error: Optional[Exception] = None  # of the iterable, which ends with it
 
-    def take(self) -> Optional[Tuple[int, Any]]:
-        """The index and the audio of a recording; None when there is none."""
-        try:
-            return self._waiting.get_nowait()
-        except queue.Empty:
+    def take(self, waits: bool) -> Optional[Tuple[int, Any]]:
+        """The index and the audio of a recording. None: none is left, or unless `waits` none now.
+        """
+        if not self._room.acquire(blocking=waits):  # pylint: disable=consider-using-with
             return None
+        taken = None
+        if self._pulling.acquire(blocking=waits):  # pylint: disable=consider-using-with
+            try:
+                if self.error is None and not self.is_cancelled.is_set():
+                    taken = next(self._waiting, None)
+            except Exception as error:  # pylint: disable=broad-except
+                self.error = error
+            finally:
+                self._pulling.release()
+        if taken is None:
+            self._room.release()
+        return taken
+
+    def give(self) -> None:
+        """Makes room for another recording, as one that was taken is given to the caller."""
+        self._room.release()
+
+    def cancel(self) -> None:
+        """Nothing more is taken."""
+        self.is_cancelled.set()
+        self._room.release()
 
 
 def _load_files(model: _runnel.Model, options: Mapping[str, Any]) -> Dict[str, Any]:
@@ -131,34 +164,39 @@ def _load_files(model: _runnel.Model, options: Mapping[str, Any]) -> Dict[str, A
     return loaded
 
 
-def transcribe(model: _runnel.Model, audio: Sequence[Any], threads: int, channel: int,
-               batch_streams: int, options: Mapping[str, Any]) -> Iterator[Outcome]:
-    """Yields what became of paths and arrays, in their order; see Model.transcribe_each."""
+def transcribe(model: _runnel.Model, audio: Iterable[Any], threads: int, channel: int,
+               batch_streams: int, options: Mapping[str, Any]
+               ) -> Generator[Tuple[Any, Outcome], None, None]:
+    """Yields paths and arrays, and what became of them, in order; see Model.transcribe_each."""
     if batch_streams < 1:
         raise ValueError(f"batch_streams is {batch_streams}, expected at least 1")
     options = _load_files(model, options)
     arguments: Any = options
     _runnel.Stream(model, **arguments).close()  # raises what is wrong with the options
-    work = _Work(audio)
+    if isinstance(audio, Sized):
+        threads = min(threads, len(audio))
+    # A list is there already. Of others, so many that threads seldom wait for a long recording.
+    most = len(audio) if isinstance(audio, (list, tuple)) else 2 * threads * batch_streams
+    work = _Work(audio, max(1, most))
 
-    def decode() -> Iterator[Tuple[int, Outcome]]:
+    def decode() -> Generator[_Done, None, None]:
         return _decode(work, batch_streams,
                        lambda index, one: _Recording(model, index, one, channel, options))
 
-    return _in_order(decode() if min(threads, len(audio)) <= 1
-                     else _in_threads(decode, min(threads, len(audio)), work.is_cancelled))
+    return _in_order(decode() if threads <= 1 else _in_threads(decode, threads, work), work)
 
 
 def _decode(work: _Work, batch_streams: int, begin: Callable[[int, Any], _Recording]
-            ) -> Iterator[Tuple[int, Outcome]]:
+            ) -> Generator[_Done, None, None]:
     """Decodes recordings in a batch until none is left; yields each when it is done."""
     batch: List[_Recording] = []
     while not work.is_cancelled.is_set():
-        while len(batch) < batch_streams and (taken := work.take()) is not None:
+        while (len(batch) < batch_streams
+               and (taken := work.take(waits=not batch)) is not None):
             try:
                 batch.append(begin(*taken))
             except Exception as error:  # pylint: disable=broad-except
-                yield taken[0], error
+                yield _Done(*taken, error)
         if not batch:
             return
         yield from _ended_by(_Recording.feed, batch)
@@ -167,7 +205,7 @@ def _decode(work: _Work, batch_streams: int, begin: Callable[[int, Any], _Record
 
 
 def _ended_by(step: Callable[[_Recording], Optional[Result]], batch: List[_Recording]
-              ) -> Iterator[Tuple[int, Outcome]]:
+              ) -> Iterator[_Done]:
     """Takes a step with each recording; removes and yields those that end with it."""
     for recording in list(batch):
         try:
@@ -176,29 +214,36 @@ def _ended_by(step: Callable[[_Recording], Optional[Result]], batch: List[_Recor
             outcome = error
         if outcome is not None:
             batch.remove(recording)
-            yield recording.index, outcome
+            yield _Done(recording.index, recording.audio, outcome)
 
 
-def _in_order(outcomes: Iterator[Tuple[int, Outcome]]) -> Iterator[Outcome]:
-    """The outcomes by their indices 0, 1, ..., each as soon as those before it have come."""
-    early: Dict[int, Outcome] = {}
+def _in_order(done: Generator[_Done, None, None], work: _Work
+              ) -> Generator[Tuple[Any, Outcome], None, None]:
+    """What is done by index 0, 1, ..., each as soon as those before it are. Then raises what the
+    iterable of recordings raised."""
+    early: Dict[int, _Done] = {}
     index = 0
-    for found, outcome in outcomes:
-        early[found] = outcome
-        while index in early:
-            yield early.pop(index)
-            index += 1
+    with contextlib.closing(done):
+        for one in done:
+            early[one.position] = one
+            while index in early:
+                _, audio, outcome = early.pop(index)
+                work.give()
+                yield audio, outcome
+                index += 1
+    if work.error is not None:
+        raise work.error
 
 
-def _in_threads(decode: Callable[[], Iterator[Tuple[int, Outcome]]], threads: int,
-                is_cancelled: threading.Event) -> Iterator[Tuple[int, Outcome]]:
+def _in_threads(decode: Callable[[], Generator[_Done, None, None]], threads: int, work: _Work
+                ) -> Generator[_Done, None, None]:
     """What `decode` yields in several threads, which end with this iteration."""
-    done: "queue.SimpleQueue[Optional[Tuple[int, Outcome]]]" = queue.SimpleQueue()
+    done: "queue.SimpleQueue[Optional[_Done]]" = queue.SimpleQueue()
 
     def run() -> None:
         try:
-            for outcome in decode():
-                done.put(outcome)
+            for one in decode():
+                done.put(one)
         finally:
             done.put(None)
 
@@ -206,12 +251,12 @@ def _in_threads(decode: Callable[[], Iterator[Tuple[int, Outcome]]], threads: in
         running = [pool.submit(run) for _ in range(threads)]
         try:
             for _ in running:
-                while (outcome := done.get()) is not None:
-                    yield outcome
-            for one in running:
-                one.result()  # raises what no recording has caused
+                while (one := done.get()) is not None:
+                    yield one
+            for each in running:
+                each.result()  # raises what no recording has caused
         finally:
-            is_cancelled.set()
+            work.cancel()
 
 
 class _NoBar:
@@ -227,7 +272,7 @@ class _NoBar:
         """Counts one more recording."""
 
 
-def progress_bar(total: int, progress: Optional[bool]) -> Any:
+def progress_bar(total: Optional[int], progress: Optional[bool]) -> Any:
     """A bar of tqdm, or nothing where tqdm is not installed; see Model.transcribe."""
     if progress is False:
         return _NoBar()

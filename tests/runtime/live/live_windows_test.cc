@@ -30,7 +30,7 @@ RecognizerOptions TwoThreads() {
 }
 
 std::string TextOfStream(const std::vector<float>& samples, const StreamOptions& options) {
-  Stream stream(Offline(), LiveOptions(*Offline(), options));
+  Stream stream(Offline(), options);
   stream.AcceptSamples(samples.data(), samples.size());
   stream.Finish();
   stream.Decode();

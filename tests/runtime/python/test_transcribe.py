@@ -1,6 +1,8 @@
 """Recordings give the results of decode_wav, alone, in lists, as files and as arrays."""
 
 import dataclasses
+import json
+import os
 import re
 import sys
 import types
@@ -8,8 +10,9 @@ import types
 import numpy as np
 import pytest
 import soundfile
+from offline_model import write_offline_model
 from recordings import PATHS, as_json, decode_wav, samples_of
-from tool_runner import DIGITS, SAMPLES, write_audio
+from tool_runner import DIGITS, SAMPLES, succeed, write_audio
 
 import runnel
 
@@ -144,6 +147,79 @@ def test_every_iterable_of_recordings(model):
 
 
 @pytest.mark.parametrize("threads, batch_streams", [(1, 1), (1, 16), (3, 2)])
+def test_an_endless_iterable_is_read_as_it_is_decoded(threads, batch_streams):
+    model = runnel.load(DIGITS / "digits.pt", threads=threads)
+    samples, made = samples_of("ked_year"), []
+
+    def recordings():
+        while True:
+            made.append(samples[:8000 + len(made)])
+            yield made[-1]
+
+    done = model.transcribe_each(recordings(), batch_streams=batch_streams)
+    for index in range(20):
+        audio, result = next(done)
+        assert audio is made[index]
+        assert result == model.transcribe(audio)
+        assert len(made) <= index + 1 + 2 * threads * batch_streams
+    done.close()
+    num_made = len(made)
+    assert next(done, None) is None and len(made) == num_made
+
+
+@pytest.mark.parametrize("threads, batch_streams", [(1, 1), (1, 16), (3, 2)])
+def test_what_an_iterable_raises_comes_after_the_results_before_it(threads, batch_streams):
+    model = runnel.load(DIGITS / "digits.pt", threads=threads)
+
+    def recordings():
+        yield from PATHS[:3]
+        raise LookupError("no more recordings")
+
+    done = model.transcribe_each(recordings(), batch_streams=batch_streams)
+    for path in PATHS[:3]:
+        assert next(done) == (path, model.transcribe(path))
+    with pytest.raises(LookupError, match="no more recordings"):
+        next(done)
+    with pytest.raises(LookupError, match="no more recordings"):
+        model.transcribe(recordings(), batch_streams=batch_streams)
+
+
+def test_a_model_has_a_thread_per_core_by_default():
+    assert runnel.load(DIGITS / "digits.pt").threads == len(os.sched_getaffinity(0))
+
+
+def test_long_recordings_of_an_offline_model_are_decoded_in_windows(tmp_path):
+    path = write_offline_model(tmp_path / "offline.pt")
+    model = runnel.load(path)
+    chunk, left, right = model.streaming.window
+    windows = {"chunk_size": chunk, "left_context": left, "right_context": right}
+    noise = np.random.default_rng(1).uniform(-0.1, 0.1, 61 * 16000).astype(np.float32)
+    noise *= 1 + np.sin(np.arange(len(noise)) / 9000)
+    scores = set()
+    for samples, options in ((noise[:60 * 16000], {"chunk_size": -1}),
+                             (noise[:60 * 16000 + 1], windows), (noise, windows)):
+        expected = model.transcribe(samples, **options)
+        scores.add(expected.nbest[0].score)
+        assert model.transcribe(samples) == model.transcribe([samples])[0] == expected
+        soundfile.write(tmp_path / "a.wav", samples, 16000, subtype="FLOAT")
+        assert model.transcribe(tmp_path / "a.wav") == expected
+        np.testing.assert_array_equal(model.log_probs(samples), model.log_probs(samples, **options))
+        flags = [f"--model={path}", f"--wav={tmp_path / 'a.wav'}", "--format=json"]
+        asked = [f"--{name}={value}" for name, value in options.items()]
+        assert succeed("decode_wav", *flags) == succeed("decode_wav", *flags, *asked)
+        in_windows = model.transcribe(samples, **windows).nbest
+        with model.stream() as stream:
+            stream.accept(samples)
+            assert stream.num_encoder_frames > 0, "text comes before the end"
+            assert stream.finish()[0].nbest == in_windows
+        with (tmp_path / "a.wav").open("rb") as file:
+            found = json.loads(succeed("decode_wav", f"--model={path}", "--wav=-", "--format=json",
+                                       stdin=file))["nbest"]
+        assert found == list(map(as_json, in_windows))
+    assert len(scores) == 3 and model.transcribe(noise, chunk_size=-1) != model.transcribe(noise)
+
+
+@pytest.mark.parametrize("threads, batch_streams", [(1, 1), (1, 16), (3, 2)])
 def test_a_recording_that_fails_harms_no_other(tmp_path, threads, batch_streams):
     model = runnel.load(DIGITS / "digits.pt", threads=threads)
     (tmp_path / "bad.wav").write_text("not audio")
@@ -190,7 +266,7 @@ def test_a_recording_that_was_cut_off_is_named(model, tmp_path):
 
 def test_results_come_before_the_end_of_the_list(tmp_path):
     """With one recording at a time, the result of one is there before the last is begun."""
-    model = runnel.load(DIGITS / "digits.pt")
+    model = runnel.load(DIGITS / "digits.pt", threads=1)
     late = tmp_path / "late.flac"
     each = model.transcribe_each([*[PATHS[0]] * 3, late], batch_streams=1)
     expected = model.transcribe(PATHS[0])

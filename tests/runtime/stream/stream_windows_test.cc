@@ -381,20 +381,37 @@ TEST(StreamWindowsTest, DefaultsOfAnOfflineModel) {
     return StreamingSetting{chosen.chunk_size, chosen.left_context, chosen.right_context}.Name();
   };
   StreamOptions options;
+  EXPECT_EQ(resolved(options), "C=16 M=128 R=16");
+  options.left_context = 64;
+  EXPECT_EQ(resolved(options), "C=16 M=64 R=16");
+  options.left_context = kUnlimited;
   EXPECT_EQ(resolved(options), "C=full M=all");
-  EXPECT_EQ(resolved(LiveOptions(*Offline(), options)), "C=16 M=128 R=16");
-  EXPECT_EQ(LiveOptions(*Tiny(), options).chunk_size, StreamOptions::kModelDefault);
+  options = {};
+  options.right_context = StreamOptions::kNoRightContext;
+  EXPECT_EQ(resolved(options), "C=full M=all");
   options.right_context = 32;
   EXPECT_EQ(resolved(options), "C=16 M=128 R=32");
   options = {};
   options.chunk_size = 8;
   EXPECT_EQ(resolved(options), "C=8 M=128 R=16");
-  EXPECT_EQ(resolved(LiveOptions(*Offline(), options)), "C=8 M=128 R=16");
   options.left_context = 64;
   EXPECT_EQ(resolved(options), "C=8 M=64 R=16");
   options = {};
   options.chunk_size = kWhole;
-  EXPECT_EQ(resolved(LiveOptions(*Offline(), options)), "C=full M=all");
+  EXPECT_EQ(resolved(options), "C=full M=all");
+}
+
+TEST(StreamWindowsTest, RecordingsThatAreWholeUtterances) {
+  EXPECT_EQ(LongestWholeS(*Offline(), {}), kLongestWholeS);
+  EXPECT_EQ(LongestWholeS(*Tiny(), {}), std::nullopt) << "it streams";
+  std::vector<StreamOptions> chosen(4);
+  chosen[0].chunk_size = 8;
+  chosen[1].left_context = 64;
+  chosen[2].right_context = 32;
+  chosen[3].cached_windows = true;
+  for (const StreamOptions& options : chosen) {
+    EXPECT_EQ(LongestWholeS(*Offline(), options), std::nullopt);
+  }
 }
 
 TEST(StreamWindowsTest, Refusals) {

@@ -1,7 +1,8 @@
 """Word errors of decode_wav on the recordings of a manifest, as a table in Markdown.
 
     python3 -m tools.benchmark.accuracy.evaluate --model=M.pt --manifest=DIR/manifest.tsv
-        [--vary=FLAG=VALUE,VALUE ...] [--half_silent_s=30] [--repeats=3] [decode_wav's flags ...]
+        [--vary=FLAG=VALUE,VALUE ...] [--half_silent_s=30 | --join_s=60] [--repeats=3]
+        [decode_wav's flags ...]
 
 The manifest has the columns id, set and text; the recordings are wav/ID.* beside it. Texts are
 compared in lower case without punctuation. Unknown flags go to decode_wav:
@@ -15,6 +16,7 @@ each half of the recordings (every second one) with the row that is best for the
 
 --half_silent_s joins all recordings to one: stretches of speech of at least so many seconds, each
 followed by a pause as long as the stretch. Pauses are noise of 1e-4 of full scale (-80 dB).
+--join_s joins them to recordings of at least so many seconds, without pauses.
 """
 
 import argparse
@@ -24,7 +26,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import soundfile
@@ -69,18 +71,36 @@ def read_manifest(path: Path) -> List[Recording]:
     return rows
 
 
+def stretches(recordings: List[Recording], stretch_s: float
+              ) -> Iterator[Tuple[List[str], np.ndarray]]:
+    """Words and samples of the recordings, joined until they have so many seconds."""
+    words: List[str] = []
+    parts: List[np.ndarray] = []
+    for recording in recordings:
+        samples, rate = soundfile.read(recording.path, dtype="float32", always_2d=True)
+        parts.append(resample_poly(samples.mean(axis=1), _RATE_HZ, rate))
+        words += recording.words
+        if sum(map(len, parts)) >= stretch_s * _RATE_HZ or recording is recordings[-1]:
+            yield words, np.concatenate(parts)
+            words, parts = [], []
+
+
+def joined(recordings: List[Recording], stretch_s: float, folder: Path) -> List[Recording]:
+    """A recording of each stretch."""
+    result = []
+    for index, (words, samples) in enumerate(stretches(recordings, stretch_s)):
+        path = folder / f"joined{index}.wav"
+        soundfile.write(str(path), samples, _RATE_HZ)
+        result.append(Recording(f"joined{index}", "joined", words, path))
+    return result
+
+
 def half_silent(recordings: List[Recording], stretch_s: float, folder: Path) -> Recording:
     """All of them in one file, with pauses."""
     random = np.random.default_rng(1)
     parts: List[np.ndarray] = []
-    stretch = 0  # samples since the last pause
-    for recording in recordings:
-        samples, rate = soundfile.read(recording.path, dtype="float32", always_2d=True)
-        parts.append(resample_poly(samples.mean(axis=1), _RATE_HZ, rate))
-        stretch += len(parts[-1])
-        if stretch >= stretch_s * _RATE_HZ or recording is recordings[-1]:
-            parts.append(_NOISE * random.standard_normal(stretch, dtype=np.float32))
-            stretch = 0
+    for _, samples in stretches(recordings, stretch_s):
+        parts += [samples, _NOISE * random.standard_normal(len(samples), dtype=np.float32)]
     path = folder / "joined.wav"
     soundfile.write(str(path), np.concatenate(parts), _RATE_HZ)
     return Recording("joined", "joined", [word for row in recordings for word in row.words], path)
@@ -134,6 +154,8 @@ def evaluate(evaluation: Evaluation) -> None:
     if args.half_silent_s is not None:
         evaluation.recordings = [half_silent(evaluation.recordings, args.half_silent_s,
                                              evaluation.folder)]
+    elif args.join_s is not None:
+        evaluation.recordings = joined(evaluation.recordings, args.join_s, evaluation.folder)
     names = [name for name, _ in args.vary]
     combinations = list(itertools.product(*(values for _, values in args.vary)))
     rounds = [[evaluation.decode([f"--{name}={value}" for name, value in zip(names, values)])
@@ -192,7 +214,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--vary", type=varied, action="append", default=[],
                         help="a flag of decode_wav and its values")
-    parser.add_argument("--half_silent_s", type=float, help="join the recordings, with pauses")
+    joining = parser.add_mutually_exclusive_group()
+    joining.add_argument("--half_silent_s", type=float, help="join the recordings, with pauses")
+    joining.add_argument("--join_s", type=float, help="join the recordings, without pauses")
     parser.add_argument("--repeats", type=int, default=1, help="of each row, for its time")
     args, flags = parser.parse_known_args(arguments)
     for name, _ in args.vary:

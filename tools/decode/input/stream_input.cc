@@ -19,6 +19,8 @@ class AudioInput final : public StreamInput {
       : audio_(path, model.sample_rate_hz(), options),
         block_(static_cast<size_t>(std::max(1, model.sample_rate_hz() / kBlocksPerSecond))) {}
 
+  bool EndsWithin(double seconds) override { return audio_.EndsWithin(seconds); }
+
   bool Feed(Stream* stream) override {
     const size_t num_samples = audio_.Read(block_.data(), block_.size());
     stream->AcceptSamples(block_.data(), num_samples);
@@ -39,6 +41,10 @@ class FeatureInput final : public StreamInput {
  public:
   FeatureInput(const std::string& path, const Model& model)
       : features_(path, model.feature_dim()), frame_s_(model.feature_frame_ms() / 1000) {}
+
+  bool EndsWithin(double seconds) override {
+    return static_cast<double>(features_.num_frames()) * frame_s_ <= seconds;
+  }
 
   bool Feed(Stream* stream) override {
     const std::vector<float> block = features_.ReadVector(kBlockFrames);

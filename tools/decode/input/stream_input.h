@@ -20,6 +20,9 @@ class StreamInput {
  public:
   virtual ~StreamInput() = default;
 
+  // As AudioSource has it; features are a recording that is there at once.
+  virtual bool EndsWithin(double seconds) = 0;
+
   // Gives the next block to the stream. After the last one it finishes the stream and returns
   // false. Throws std::runtime_error on bad data, naming the file, and what the stream throws.
   virtual bool Feed(Stream* stream) = 0;
