@@ -35,6 +35,8 @@ class ContainerCheck {
   // Where the numbers of fragments last leave some out; 0: nowhere. It is damage when their times
   // have a gap there too: some writers number in steps.
   int64_t last_jump_at() const { return last_jump_at_; }
+  // Pages of Ogg that are missing as wholes: a network or a recorder has lost them.
+  int64_t num_lost_pages() const { return num_lost_pages_; }
 
  protected:
   // Reads the element that `bytes` begin with: the number of bytes from it to the next element,
@@ -50,6 +52,7 @@ class ContainerCheck {
   void SetDamaged() { damage_at_ = element_at_; }
   void SetFile() { last_file_at_ = element_at_; }
   void SetJump() { last_jump_at_ = element_at_; }
+  void AddLostPages(int64_t count) { num_lost_pages_ += count; }
 
  private:
   int64_t position_ = 0;
@@ -59,6 +62,7 @@ class ContainerCheck {
   bool has_zeros_ = false;
   int64_t last_file_at_ = 0;
   int64_t last_jump_at_ = 0;
+  int64_t num_lost_pages_ = 0;
 };
 
 // `container`: FFmpeg's name. Null for a container whose structure tells nothing.

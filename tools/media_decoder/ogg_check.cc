@@ -57,9 +57,10 @@ std::optional<int64_t> OggCheck::ReadElement(std::string_view bytes) {
   const uint32_t serial = AV_RL32(bytes.data() + kSerialAt);
   const uint32_t number = AV_RL32(bytes.data() + kNumberAt);
   const auto expected = next_pages_.find(serial);
-  const bool is_next =
-      (flags & kIsFirst) != 0 || expected == next_pages_.end() || expected->second == number;
-  if (!is_next || ChecksumOf(bytes.substr(0, size)) != AV_RL32(bytes.data() + kChecksumAt)) {
+  const bool is_known = (flags & kIsFirst) == 0 && expected != next_pages_.end();
+  const int64_t num_lost = is_known ? int64_t{number} - expected->second : 0;
+  AddLostPages(std::max<int64_t>(num_lost, 0));
+  if (num_lost < 0 || ChecksumOf(bytes.substr(0, size)) != AV_RL32(bytes.data() + kChecksumAt)) {
     SetDamaged();
   }
   if ((flags & kIsFirst) != 0) SetFile();

@@ -11,8 +11,8 @@
 
 namespace runnel::media_decoder {
 
-// Every page has the next number of its stream, and a checksum. Behind the last page of all streams
-// anything may stand, such as a tag.
+// Every page has a larger number than the last one of its stream, and a checksum. Behind the last
+// page of all streams anything may stand, such as a tag.
 class OggCheck : public ContainerCheck {
  protected:
   std::optional<int64_t> ReadElement(std::string_view bytes) override;

@@ -516,6 +516,9 @@ void RecordingDecoder::Decode() {
       replies_.WriteWarning("has packets without times, so gaps between them are not known");
     }
   }
+  if (check_ != nullptr && check_->num_lost_pages() > 0) {
+    replies_.WriteWarning("lacks " + std::to_string(check_->num_lost_pages()) + " pages of Ogg");
+  }
   replies_.WriteEnd({MissingSamples()});
 }
 

@@ -314,3 +314,29 @@ def test_an_audio_track_is_chosen(tmp_path, source):
     assert_same_times(np.subtract(times[2], 0.5), times[1], "the later one")
     assert decode_file(PROGRAM, path, "matroska", track=2).error == (
         "has 2 audio tracks, expected track 2 (counted from 0)")
+
+
+def ogg_pages(data):
+    pages, at = [], 0
+    while at < len(data):
+        end = at + 27 + data[at + 26] + sum(data[at + 27:at + 27 + data[at + 26]])
+        pages.append(data[at:end])
+        at = end
+    return pages
+
+
+@pytest.mark.parametrize("name", ["opus.ogg", "vorbis.ogg", "flac.ogg"])
+def test_lost_pages_are_silence(tmp_path, source, name):
+    options = next(file[2] for file in FILES if file[0] == name).split()
+    assert run_ffmpeg(["-i", str(source), *options, "-page_duration", "200000",
+                       str(tmp_path / name)]) == ""
+    pages = ogg_pages((tmp_path / name).read_bytes())
+    lost = len(pages) // 2
+    (tmp_path / name).write_bytes(b"".join(pages[:lost] + pages[lost + 3:]))
+    decoded = decode_file(PROGRAM, tmp_path / name, "ogg")
+    assert (decoded.error, decoded.warnings) == ("", ["lacks 3 pages of Ogg"])
+    expected = reference_times(tmp_path, [name])[name]
+    assert_same_times(burst_times(decoded.samples, decoded.rate_hz), expected, name)
+    assert abs(len(decoded.samples) / decoded.rate_hz - LENGTH_S) < 0.05
+    (tmp_path / name).write_bytes(b"".join(pages[:lost] + [pages[lost]] + pages[lost:]))
+    assert decode_file(PROGRAM, tmp_path / name, "ogg").error.startswith("is damaged after sample ")
