@@ -16,7 +16,8 @@ import pytest
 from server_process import SMALL_QUARANTINE, Neighbour, Server
 from websocket_client import PATIENCE_S, Refused
 from tools.benchmark.soak.attack_client import Target, ask
-from tools.benchmark.soak.attacked import has_recording, has_snapshot
+from tools.benchmark.soak.attacked import (has_call, has_media_stream, has_recording,
+                                           has_snapshot)
 from tools.benchmark.soak.attacks import KINDS, Attack
 
 T = TypeVar("T")
@@ -53,6 +54,8 @@ def test_attack(kind, tmp_path):
             neighbour.go_on()
             newcomer = served(lambda: Neighbour(server))
             assert served(lambda: has_recording(target))
+            assert served(lambda: has_call(target))
+            assert served(lambda: has_media_stream(target))
             assert served(lambda: has_snapshot(target))
             assert ask(target, "127.0.0.1", "/healthz").startswith(b"HTTP/1.1 200 ")
             newcomer.finish()

@@ -10,19 +10,23 @@ import threading
 import time
 from typing import Any, Callable, Dict, List
 
+import grpc
 import soundfile
 
 from tools.benchmark.pages.programs import ProgramError
-from tools.benchmark.soak.attack_client import BINARY, Target, ask, frame, start, web_socket
-from tools.benchmark.soak.attacks import KINDS, Attack
+from tools.benchmark.soak.attack_client import (BINARY, Target, ask, frame, message, start,
+                                                web_socket)
+from tools.benchmark.soak.attacks import DEEPGRAM, KINDS, Attack
 from tools.benchmark.soak.plan import Plan
 from tools.benchmark.soak.programs import Report, Server, run_load, serve
 from tools.benchmark.soak.recordings import SAMPLES
+from tools.benchmark.soak.riva_turns import recognize
 
 _HONEST = "127.0.0.1"
 _PROBER = "127.0.0.3"
 _PROBE_PAUSE_S = 0.05
 _CHECK_PAUSE_S = 1.0
+_CALL_TIMEOUT_S = 30.0
 _RECORDING, _TEXT = next(line.split(" ", 1) for line in
                          (SAMPLES / "text").read_text(encoding="utf-8").splitlines()
                          if line.startswith("ked_year"))
@@ -71,6 +75,26 @@ def has_recording(target: Target) -> bool:
     return bool(json.loads(answer.partition(b"\r\n\r\n")[2]).get("text") == _TEXT)
 
 
+def has_call(target: Target) -> bool:
+    """Whether a new client of NVIDIA Riva gets the text of its call."""
+    samples, rate = soundfile.read(str(SAMPLES / f"{_RECORDING}.flac"), dtype="int16")
+    try:
+        return _TEXT.encode() in recognize(target.grpc_port, samples, rate, _CALL_TIMEOUT_S)
+    except grpc.RpcError as error:
+        raise OSError(f"the call failed: {error.code().name}") from error
+
+
+def has_media_stream(target: Target) -> bool:
+    """Whether a stream that a process decodes gets its text."""
+    data = (SAMPLES / f"{_RECORDING}.flac").read_bytes()
+    texts = []
+    with web_socket(target, _HONEST, DEEPGRAM) as socket:
+        socket.send(frame(BINARY, data) + message(type="CloseStream"))
+        while (results := json.loads(socket.receive()))["type"] == "Results":
+            texts.append(results["channel"]["alternatives"][0]["transcript"])
+    return " ".join(filter(None, texts)) == _TEXT
+
+
 def has_snapshot(target: Target) -> bool:
     """Whether a stream that can be resumed gets a token."""
     samples, rate = soundfile.read(str(SAMPLES / f"{_RECORDING}.flac"), dtype="int16")
@@ -90,6 +114,8 @@ def _measure(bin_folder: pathlib.Path, server: Server, wav_scp: pathlib.Path,
         wait(plan.attacked_before_s)
         with _Checks(lambda: _is_healthy(target), _PROBE_PAUSE_S) as health, \
                 _Checks(lambda: has_recording(target), _CHECK_PAUSE_S) as recordings, \
+                _Checks(lambda: has_call(target), _CHECK_PAUSE_S) as calls, \
+                _Checks(lambda: has_media_stream(target), _CHECK_PAUSE_S) as media, \
                 _Checks(lambda: has_snapshot(target), _CHECK_PAUSE_S) as snapshots:
             load = run_load(bin_folder, server.url, wav_scp, expected,
                             f"--streams={plan.attacked_streams}",
@@ -100,7 +126,9 @@ def _measure(bin_folder: pathlib.Path, server: Server, wav_scp: pathlib.Path,
     return {"load": load, "rounds": attack.rounds, "health": health.counts(),
             "health_median_ms": 1000 * statistics.median(health.times_s),
             "health_worst_ms": 1000 * max(health.times_s), "recordings": recordings.counts(),
-            "snapshots": snapshots.counts(), "peak": peak, "later": later}
+            "calls": calls.counts(), "call_worst_ms": 1000 * max(calls.times_s),
+            "media": media.counts(), "snapshots": snapshots.counts(), "peak": peak,
+            "later": later}
 
 
 def attacked(bin_folder: pathlib.Path, model: pathlib.Path, wav_scp: pathlib.Path,

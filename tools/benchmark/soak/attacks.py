@@ -29,6 +29,7 @@ from tools.benchmark.pages.command import ROOT
 from tools.benchmark.soak.attack_client import (BINARY, TEXT, Attacker, Round, Target, frame,
                                                 message, start)
 from tools.benchmark.soak.disorder import disconnections, garbage
+from tools.benchmark.soak.recordings import SAMPLES
 
 OPENAI, DEEPGRAM = "/v1/realtime", "/v1/listen"
 _KIB = 1 << 10
@@ -173,12 +174,69 @@ def describe_flood(round_: Round) -> None:
             connection.discard()
 
 
+_HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def http2(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """A frame."""
+    return struct.pack("!I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(
+        "!I", stream) + payload
+
+
+def session_keys(round_: Round) -> None:
+    """An OpenAI session whose every update has 5000 new fields."""
+    with round_.socket(OPENAI) as socket:
+        for first in itertools.count(0, 5000):
+            if not round_.pause(0):
+                return
+            fields = {str(number): 0 for number in range(first, first + 5000)}
+            socket.send(message(type="session.update", session={"audio": {"input": {
+                "transcription": fields}}}))
+            socket.discard()
+
+
+def media_slots(round_: Round) -> None:
+    """A process that decodes the beginning of a file, of which no more comes."""
+    flac = (SAMPLES / "ked_year.flac").read_bytes()
+    with round_.socket(DEEPGRAM) as socket:
+        socket.send(frame(BINARY, flac[:len(flac) // 2]))
+        while round_.pause(1):
+            socket.send(message(type="KeepAlive"))
+            socket.discard()
+
+
+def goaway_flood(round_: Round) -> None:
+    """A client that says again and again that it goes away."""
+    with Attacker(round_.target.grpc_port, round_.source) as connection:
+        connection.send(_HTTP2 + http2(4, 0, 0))
+        frames = http2(7, 0, 0, bytes(8)) * 2000
+        while round_.pause(0):
+            connection.send(frames)
+            connection.discard()
+
+
+def idle_frames(round_: Round) -> None:
+    """Frames of HTTP/2 that do no work of a call: of every kind, of no or of a closed stream."""
+    kinds = itertools.product((0, 1, 2, 3, 4, 6, 8, 32), (0, 1), (0, 1))
+    with Attacker(round_.target.grpc_port, round_.source) as connection:
+        connection.send(_HTTP2 + http2(4, 0, 0))
+        kind, flags, stream = random.choice(list(kinds))
+        frames = http2(kind, flags, stream, bytes(8)) * 2000
+        while round_.pause(0):
+            connection.send(frames)
+            connection.discard()
+
+
+def connection_churn(round_: Round) -> None:
+    """Connections of each port that are dropped at once."""
+    for port in round_.target:
+        for _ in range(100):
+            with Attacker(port, round_.source) as connection:
+                connection.send(_HTTP2 + http2(4, 0, 0))
+
+
 def grpc_resets(round_: Round) -> None:
     """Calls that are cancelled at once (CVE-2023-44487)."""
-    def http2(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-        return struct.pack("!I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(
-            "!I", stream) + payload
-
     fields = {":method": "POST", ":scheme": "http", ":authority": "x",
               ":path": "/nvidia.riva.asr.RivaSpeechRecognition/StreamingRecognize",
               "content-type": "application/grpc", "te": "trailers"}
@@ -186,7 +244,7 @@ def grpc_resets(round_: Round) -> None:
                     + value.encode() for name, value in fields.items())
     cancel = struct.pack("!I", 8)
     with Attacker(round_.target.grpc_port, round_.source) as connection:
-        connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + http2(4, 0, 0))
+        connection.send(_HTTP2 + http2(4, 0, 0))
         for first in itertools.count(1, 400):
             if not round_.pause(0):
                 return
@@ -239,7 +297,8 @@ KINDS: Dict[str, Kind] = {kind.attack.__name__: kind for kind in (
     Kind(vanishing_clients, 20), Kind(flush_and_leave, 8), Kind(resume_flood, 40),
     Kind(store_fill, 12), Kind(idle_slots, 500, 5), Kind(describe_flood, 4), Kind(grpc_resets, 4),
     Kind(log_flood, 4), Kind(costly_options, 100), Kind(waiting_audio, 100), Kind(garbage, 8),
-    Kind(disconnections, 20))}
+    Kind(disconnections, 20), Kind(session_keys, 6), Kind(media_slots, 68, 2),
+    Kind(goaway_flood, 4), Kind(idle_frames, 8), Kind(connection_churn, 4))}
 
 
 class _Clients:

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from tools.benchmark.pages.figure import save_figure
 from tools.benchmark.pages.markdown import table
 from tools.benchmark.soak.parts import BATCH_WAIT_MS, END_STREAM, TURN_ENDS
-from tools.benchmark.soak.plan import (CHUNK_P95_MS, END_OF_SPEECH_P99_MS, HEALTH_MEDIAN_MS,
-                                       HEALTH_WORST_MS, LATER_BYTES, MEMORY_SHARE, PEAK_BYTES, Plan)
+from tools.benchmark.soak.plan import (CALL_WORST_MS, CHUNK_P95_MS, END_OF_SPEECH_P99_MS,
+                                       HEALTH_MEDIAN_MS, HEALTH_WORST_MS, LATER_BYTES,
+                                       MEMORY_SHARE, PEAK_BYTES, Plan)
 from tools.benchmark.soak.programs import Report
 
 FIGURE = "soak_memory.svg"
@@ -162,8 +163,9 @@ _ATTACKED = """## Attacks
 Digit model, default limits, every port open, one server for each attack
 (`tools/benchmark/soak/attacks.py`), whose clients have the lowest priority of the system. From
 {before:.0f} s after its start on: {streams} real-time streams for {seconds:.0f} s, each second a
-recording and a stream with a snapshot, and each 50 ms a probe, from other addresses than the
-attack's. Memory later is {later:.0f} s after the attack.
+recording, a call of NVIDIA Riva on a new connection, a live stream of FLAC and a stream with a
+snapshot, and each 50 ms a probe, from other addresses than the attack's. Memory later is
+{later:.0f} s after the attack.
 """
 
 
@@ -173,11 +175,13 @@ def _share(counts: List[int]) -> str:
 
 def _attack_row(kind: str, measured: Report) -> Tuple[str, ...]:
     if "load" not in measured:
-        return (kind, measured["error"], *[""] * 7)
+        return (kind, measured["error"], *[""] * 10)
     load = measured["load"]
     right = load["done"] - load["mismatched"]
     return (kind, f"{right} of {load['started']}", _share(measured["recordings"]),
-            _share(measured["snapshots"]), f"{load['latency_ms']['chunk']['p95']:.0f}",
+            _share(measured["calls"]), f"{measured['call_worst_ms']:.0f}",
+            _share(measured["media"]), _share(measured["snapshots"]),
+            f"{load['latency_ms']['chunk']['p95']:.0f}",
             f"{measured['health_median_ms']:.1f}", f"{measured['health_worst_ms']:.0f}",
             f"{measured['peak'] / _MB:.0f}", f"{measured['later'] / _MB:.0f}")
 
@@ -195,6 +199,7 @@ def _attack_verdicts(attacks: Report) -> List[Verdict]:
              + m["load"]["mismatched"]),
             *((name, lambda m, key=key: max(1, m[key][1]) - m[key][0]) for name, key in (
                 ("recording gets its text", "recordings"),
+                ("call gets its text", "calls"), ("stream of FLAC gets its text", "media"),
                 ("resumable stream gets a snapshot", "snapshots"),
                 ("probe is answered", "health")))):
         wrong = [f"{kind} lacks {lacks(measured)}" for kind, measured in whole.items()
@@ -202,6 +207,7 @@ def _attack_verdicts(attacks: Report) -> List[Verdict]:
         rows.append((f"every {name}", ", ".join(wrong) or "all", not wrong and not ended))
     for name, most, unit, value in (
             ("chunk p95", CHUNK_P95_MS, "ms", lambda m: m["load"]["latency_ms"]["chunk"]["p95"]),
+            ("call, longest", CALL_WORST_MS, "ms", lambda m: m["call_worst_ms"]),
             ("probe, median", HEALTH_MEDIAN_MS, "ms", lambda m: m["health_median_ms"]),
             ("probe, longest", HEALTH_WORST_MS, "ms", lambda m: m["health_worst_ms"]),
             ("largest memory", PEAK_BYTES / _MB, "MB", lambda m: m["peak"] / _MB),
@@ -216,7 +222,8 @@ def _attacked(attacks: Report, plan: Plan) -> str:
     return (_ATTACKED.format(streams=plan.attacked_streams, seconds=plan.attacked_s,
                              before=plan.attacked_before_s, later=plan.attacked_later_s)
             + "\n" + _targets(_attack_verdicts(attacks)) + "\n"
-            + table(["attack", "texts right", "recordings", "snapshots", "chunk p95, ms",
+            + table(["attack", "texts right", "recordings", "calls", "longest call, ms",
+                     "FLAC streams", "snapshots", "chunk p95, ms",
                      "probe median, ms", "longest, ms", "peak, MB", "later, MB"],
                     [_attack_row(kind, measured) for kind, measured in attacks.items()]))
 

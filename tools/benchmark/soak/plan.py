@@ -40,5 +40,6 @@ QUICK = Plan(streams=4, stream_s=6, ramp_s=1, turn_streams=2, turn_s=1, turns_s=
 CHUNK_P95_MS = 250.0  # from the audio of a chunk received to its partial result sent
 END_OF_SPEECH_P99_MS = 50.0  # from the client's end of speech to the final text
 HEALTH_MEDIAN_MS, HEALTH_WORST_MS = 5.0, 200.0  # of the answer to a probe
+CALL_WORST_MS = 500.0  # of a call of gRPC beside an attack, on a new connection
 PEAK_BYTES, LATER_BYTES = 600e6, 300e6  # memory during an attack, and after it
 MEMORY_SHARE = 0.10  # largest deviation of the memory from the formula, as a share

@@ -47,6 +47,15 @@ def _start() -> bytes:
 _FORCE_EOU = _bytes(3, _bytes(1, b"force_eou") + _bytes(2, b"true"))
 
 
+def recognize(port: int, samples: np.ndarray, rate_hz: int, timeout_s: float) -> bytes:
+    """All responses of a call on a connection of its own. samples: (samples,) int16."""
+    config = _bytes(1, _bytes(1, _number(1, _LINEAR_PCM) + _number(2, rate_hz)))
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    with grpc.insecure_channel(f"127.0.0.1:{port}", options) as channel:
+        requests = iter([config, _bytes(2, samples.tobytes())])
+        return b"".join(channel.stream_stream(_METHOD)(requests, timeout=timeout_s))
+
+
 class _Call:
     """One call, which sends its audio in real time."""
 
