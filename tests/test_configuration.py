@@ -1,5 +1,6 @@
 """CMake with and without parts: what works, and the line that says what does not."""
 
+import json
 import os
 import pathlib
 import re
@@ -45,3 +46,22 @@ def test_programs_built_in_another_project_find_the_modules(tmp_path):
     program, = (step for step in steps if step.startswith("build runnel/tools/decode_wav:"))
     folder = tmp_path / "build" / "runnel" / "lib"
     assert re.search(rf"-Wl,-rpath,{re.escape(str(folder))}\b", program)
+
+
+@pytest.mark.parametrize("variable", ["ON", None])
+def test_warnings_are_errors_in_ci_alone(tmp_path, variable):
+    """Another compiler has other warnings; a user's build goes on."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "\nexport RUNNEL_WERROR=ON\n" in script.partition("\nstep ")[0]
+    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
+    assert [preset["name"] for preset in presets["configurePresets"]
+            if "RUNNEL_WERROR" in preset.get("cacheVariables", {})] == ["base"]
+    environment = {name: value for name, value in os.environ.items() if name != "RUNNEL_WERROR"}
+    if variable:
+        environment["RUNNEL_WERROR"] = variable
+    done = subprocess.run(
+        ["cmake", "--preset", "minimal", "-B", tmp_path, "-DRUNNEL_BUILD_TESTS=OFF"], cwd=ROOT,
+        env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert done.returncode == 0, done.stdout
+    steps = (tmp_path / "build.ninja").read_text(encoding="utf-8")
+    assert ("-Werror" in steps) == bool(variable)

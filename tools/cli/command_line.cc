@@ -50,8 +50,9 @@ std::vector<std::string> SplitAtCommas(const std::string& flag, const std::strin
     const size_t end = std::min(value.find(',', begin), value.size());
     files.push_back(value.substr(begin, end - begin));
     if (files.back().empty()) {
-      throw std::invalid_argument("--" + flag + " is '" + value +
-                                  "', expected file names between commas");
+      std::string message = "--" + flag;
+      message.append(" is '").append(value).append("', expected file names between commas");
+      throw std::invalid_argument(message);
     }
     begin = end + 1;
   }

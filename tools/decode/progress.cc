@@ -51,11 +51,12 @@ void Progress::Show() {
 
 std::string Progress::Summary() const {
   const std::lock_guard<std::mutex> lock(mutex_);
+  const std::string files =
+      "files " + std::to_string(num_finished_) + ", failures " + std::to_string(num_failed_);
+  if (audio_seconds_ <= 0) return files;
   const double wall_seconds = SecondsSince(start_);
-  std::string summary = "files " + std::to_string(num_finished_) + ", failures " +
-                        std::to_string(num_failed_) + ", audio " + Decimal(audio_seconds_, 2) +
-                        " s, wall " + Decimal(wall_seconds, 2) + " s, real-time factor ";
-  return summary + (audio_seconds_ > 0 ? Decimal(wall_seconds / audio_seconds_, 4) : "-");
+  return files + ", audio " + Decimal(audio_seconds_, 2) + " s, wall " + Decimal(wall_seconds, 2) +
+         " s, real-time factor " + Decimal(wall_seconds / audio_seconds_, 4);
 }
 
 size_t Progress::num_failed() const {

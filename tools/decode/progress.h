@@ -22,7 +22,8 @@ class Progress {
   // A recording has ended; `part`: what AddAudio was not told of it.
   void AddFinished(bool failed, double part);
 
-  // Files, failures, audio seconds, wall seconds, real-time factor. One line, no newline.
+  // Files and failures; of audio, also its seconds, wall seconds and real-time factor. One line, no
+  // newline.
   std::string Summary() const;
 
   size_t num_failed() const;
