@@ -83,8 +83,8 @@ void BindAudio(PyObject* module) {
                       R"(Reads an audio file, or a pipe, as mono samples at a chosen rate.
 
 path: a file of a format that libsndfile reads, or "-" for standard input. rate_hz: rate of the
-samples that read returns. channel: counted from 0; -1: the mean of all. audio_track: of a file with
-several, counted from 0; -1: the main one.)")
+samples that read returns. channel: counted from 0; -1: the mean of all. audio_track: of a
+file with several, counted from 0; -1: the main one.)")
       .Init(kCall<&Open>, {"path", "rate_hz", {"channel", -1}, {"audio_track", -1}})
       .Method("read", kCall<&Read>, {{"max_samples", kNone}},
               R"(The next samples, (n,) float32: max_samples, fewer only at the end, then none.

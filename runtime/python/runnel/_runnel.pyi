@@ -17,8 +17,8 @@ class AudioSource:
     """Reads an audio file, or a pipe, as mono samples at a chosen rate.
 
     path: a file of a format that libsndfile reads, or "-" for standard input. rate_hz: rate of the
-    samples that read returns. channel: counted from 0; -1: the mean of all. audio_track: of a file with
-    several, counted from 0; -1: the main one.
+    samples that read returns. channel: counted from 0; -1: the mean of all. audio_track: of a
+    file with several, counted from 0; -1: the main one.
     """
     def __init__(self, path: Path, rate_hz: int, channel: int = -1, audio_track: int = -1
                  ) -> None: ...

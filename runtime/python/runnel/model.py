@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from runnel import _runnel
 from runnel.options import ModelOptions, Path, StreamOptions
 from runnel.results import Result
-from runnel.transcription import (check_audio, check_several, is_one, progress_bar, transcribe,
-                                  warn_of)
+from runnel.transcription import (Part, check_audio, check_several, is_one, progress_bar,
+                                  transcribe, warn_of)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -60,17 +60,18 @@ class Model(_runnel.Model):
 
     @overload
     def transcribe(self, audio: Audio, *, channel: int = -1,  # type: ignore[misc]  # a str is a
-                   batch_streams: int = 16, progress: Optional[bool] = None,  # Iterable of str
-                   **options: Unpack[StreamOptions]) -> Result: ...
+                   audio_track: int = -1, batch_streams: int = 16,  # Iterable of str
+                   progress: Optional[bool] = None, **options: Unpack[StreamOptions]) -> Result: ...
 
     @overload
-    def transcribe(self, audio: Iterable[Audio], *, channel: int = -1, batch_streams: int = 16,
-                   progress: Optional[bool] = None, **options: Unpack[StreamOptions]
-                   ) -> List[Result]: ...
+    def transcribe(self, audio: Iterable[Audio], *, channel: int = -1, audio_track: int = -1,
+                   batch_streams: int = 16, progress: Optional[bool] = None,
+                   **options: Unpack[StreamOptions]) -> List[Result]: ...
 
     def transcribe(self, audio: Union[Audio, Iterable[Audio]], *, channel: int = -1,
-                   batch_streams: int = 16, progress: Optional[bool] = None,
-                   **options: Unpack[StreamOptions]) -> Union[Result, List[Result]]:
+                   audio_track: int = -1, batch_streams: int = 16,
+                   progress: Optional[bool] = None, **options: Unpack[StreamOptions]
+                   ) -> Union[Result, List[Result]]:
         """Transcribes a recording, or several recordings in batches.
 
         Args:
@@ -79,6 +80,7 @@ class Model(_runnel.Model):
                 or another iterable of these. What is no list and no tuple is read while its
                 recordings are decoded, by one thread at a time.
             channel: of files, counted from 0; -1: the mean of all.
+            audio_track: of files that have several, counted from 0; -1: the main one.
             batch_streams: recordings that a thread decodes in one batch.
             progress: whether several recordings show a progress bar, which needs tqdm; None: on a
                 terminal.
@@ -97,23 +99,23 @@ class Model(_runnel.Model):
         total = len(several) if isinstance(several, Sized) else None
         results: List[Result] = []
         with progress_bar(total, False if is_one(audio) else progress) as bar:
-            for _, outcome in transcribe(self, several, self.threads, channel, batch_streams,
-                                         options):
+            for _, outcome in transcribe(self, several, self.threads, Part(channel, audio_track),
+                                         batch_streams, options):
                 if isinstance(outcome, Exception):
                     raise outcome
                 results.append(outcome)
                 bar.update()
         return results[0] if is_one(audio) else results
 
-    def transcribe_each(self, audio: Iterable[Audio], *, channel: int = -1, batch_streams: int = 16,
-                        **options: Unpack[StreamOptions]
+    def transcribe_each(self, audio: Iterable[Audio], *, channel: int = -1, audio_track: int = -1,
+                        batch_streams: int = 16, **options: Unpack[StreamOptions]
                         ) -> Iterator[Tuple[Audio, Union[Result, Exception]]]:
         """Transcribes recordings in batches, and goes on when one fails.
 
         Args:
-            audio, channel, batch_streams, options: as in transcribe. `audio` may be endless: at
-                most 2 * threads * batch_streams recordings are read and not yet yielded, unless
-                it is a list or a tuple.
+            audio, channel, audio_track, batch_streams, options: as in transcribe. `audio` may be
+                endless: at most 2 * threads * batch_streams recordings are read and not yet
+                yielded, unless it is a list or a tuple.
 
         Yields:
             Each recording as it was given, and its result, or the exception that transcribe would
@@ -124,27 +126,28 @@ class Model(_runnel.Model):
             TypeError, ValueError: options, or an `audio`, of a wrong kind; before the first result.
         """
         check_several(audio)
-        return transcribe(self, audio, self.threads, channel, batch_streams, options)
+        return transcribe(self, audio, self.threads, Part(channel, audio_track), batch_streams,
+                          options)
 
-    def features(self, audio: Audio, *, sample_rate_hz: Optional[int] = None, channel: int = -1
-                 ) -> NDArray[np.float32]:
+    def features(self, audio: Audio, *, sample_rate_hz: Optional[int] = None, channel: int = -1,
+                 audio_track: int = -1) -> NDArray[np.float32]:
         """The features of audio as the encoder reads them, before normalisation.
 
         Args:
-            audio, sample_rate_hz, channel: as in transcribe.
+            audio, sample_rate_hz, channel, audio_track: as in transcribe.
 
         Returns:
             (frames, feature_dim); frame t begins t * feature_frame_ms after the start.
         """
-        return self._features(self._samples(audio, sample_rate_hz, channel))
+        return self._features(self._samples(audio, sample_rate_hz, Part(channel, audio_track)))
 
     def log_probs(self, audio: Audio, *, sample_rate_hz: Optional[int] = None, channel: int = -1,
-                  chunk_size: int = -2, left_context: int = -2, right_context: int = -2,
-                  cached_windows: bool = False) -> NDArray[Any]:
+                  audio_track: int = -1, chunk_size: int = -2, left_context: int = -2,
+                  right_context: int = -2, cached_windows: bool = False) -> NDArray[Any]:
         """Log probabilities of the CTC head, chunk by chunk, natural logarithm.
 
         Args:
-            audio, sample_rate_hz, channel: as in transcribe.
+            audio, sample_rate_hz, channel, audio_track: as in transcribe.
             chunk_size, left_context, right_context: in encoder frames; -2: as transcribe has it
                 by default, -1: whole utterance, unlimited and no windows.
             cached_windows: windows compute their left context once.
@@ -156,18 +159,18 @@ class Model(_runnel.Model):
         Raises:
             DataError: the model has no CTC head.
         """
-        return self._log_probs(self._samples(audio, sample_rate_hz, channel), chunk_size,
-                               left_context, right_context, cached_windows)
+        return self._log_probs(self._samples(audio, sample_rate_hz, Part(channel, audio_track)),
+                               chunk_size, left_context, right_context, cached_windows)
 
-    def _samples(self, audio: Audio, sample_rate_hz: Optional[int], channel: int
+    def _samples(self, audio: Audio, sample_rate_hz: Optional[int], part: Part
                  ) -> NDArray[Any]:
         """All samples of `audio` at the model's rate, (n,) float32 or int16."""
-        check_audio(audio, sample_rate_hz, channel)
+        check_audio(audio, sample_rate_hz, part)
         if isinstance(audio, np.ndarray):
             if sample_rate_hz is None or sample_rate_hz == self.sample_rate_hz:
                 return audio
             return _runnel.resample(audio, sample_rate_hz, self.sample_rate_hz)
-        source = _runnel.AudioSource(audio, self.sample_rate_hz, channel)
+        source = _runnel.AudioSource(audio, self.sample_rate_hz, *part)
         samples = source.read()
         warn_of(source)
         return samples

@@ -31,7 +31,13 @@ def check_several(audio: Any) -> None:
                         f"numpy.frombuffer) or a list of these, got {type(audio).__name__}")
 
 
-def check_audio(audio: Any, sample_rate_hz: Optional[int], channel: int) -> None:
+class Part(NamedTuple):
+    """What is read of a file."""
+    channel: int = -1
+    audio_track: int = -1
+
+
+def check_audio(audio: Any, sample_rate_hz: Optional[int], part: Part) -> None:
     """Raises TypeError for what is no recording, ValueError for what does not apply to it."""
     if not is_one(audio):
         raise TypeError(f"audio: expected a path or a NumPy array of samples (of bytes: "
@@ -39,8 +45,9 @@ def check_audio(audio: Any, sample_rate_hz: Optional[int], channel: int) -> None
     is_array = isinstance(audio, np.ndarray)
     if not is_array and sample_rate_hz is not None:
         raise ValueError("sample_rate_hz is given for a file, expected it for arrays only")
-    if is_array and channel != -1:
-        raise ValueError("channel is given for an array, expected it for files only")
+    for name, number in part._asdict().items():
+        if is_array and number != -1:
+            raise ValueError(f"{name} is given for an array, expected it for files only")
 
 
 def warn_of(source: _runnel.AudioSource) -> None:
@@ -52,15 +59,15 @@ def warn_of(source: _runnel.AudioSource) -> None:
 class _Recording:
     """A recording that is being decoded."""
 
-    def __init__(self, model: _runnel.Model, index: int, audio: Any, channel: int,
+    def __init__(self, model: _runnel.Model, index: int, audio: Any, part: Part,
                  options: Mapping[str, Any]) -> None:
         self.index, self.audio = index, audio
-        check_audio(audio, options.get("sample_rate_hz"), channel)
+        check_audio(audio, options.get("sample_rate_hz"), part)
         self._is_file = not isinstance(audio, np.ndarray)
         self._name = str(audio) if self._is_file else f"array {index}"
         self._duration_s = 0.0
         self._utterances: List[Utterance] = []
-        source = (_runnel.AudioSource(audio, model.sample_rate_hz, channel) if self._is_file
+        source = (_runnel.AudioSource(audio, model.sample_rate_hz, *part) if self._is_file
                   else audio)
         arguments: Any = options
         self.stream = _runnel.Stream._for_recording(  # pylint: disable=protected-access
@@ -164,7 +171,7 @@ def _load_files(model: _runnel.Model, options: Mapping[str, Any]) -> Dict[str, A
     return loaded
 
 
-def transcribe(model: _runnel.Model, audio: Iterable[Any], threads: int, channel: int,
+def transcribe(model: _runnel.Model, audio: Iterable[Any], threads: int, part: Part,
                batch_streams: int, options: Mapping[str, Any]
                ) -> Generator[Tuple[Any, Outcome], None, None]:
     """Yields paths and arrays, and what became of them, in order; see Model.transcribe_each."""
@@ -181,7 +188,7 @@ def transcribe(model: _runnel.Model, audio: Iterable[Any], threads: int, channel
 
     def decode() -> Generator[_Done, None, None]:
         return _decode(work, batch_streams,
-                       lambda index, one: _Recording(model, index, one, channel, options))
+                       lambda index, one: _Recording(model, index, one, part, options))
 
     return _in_order(decode() if threads <= 1 else _in_threads(decode, threads, work), work)
 

@@ -232,7 +232,8 @@ def test_arguments(model):
         assert expected in message(error)
     for use, expected in (
             (lambda: runnel.AudioSource(path, 16000).read(-1), "max_samples is -1, expected at"),
-            (lambda: model.transcribe(np.zeros(9, np.float32), channel=0), "for files only")):
+            (lambda: model.transcribe(np.zeros(9, np.float32), channel=0), "for files only"),
+            (lambda: model.transcribe(np.zeros(9, np.float32), audio_track=0), "audio_track is")):
         with pytest.raises(ValueError) as error:
             use()
         assert expected in message(error)

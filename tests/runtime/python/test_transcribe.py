@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 import types
 
@@ -108,6 +110,21 @@ def test_channels(model, tmp_path):
     soundfile.write(tmp_path / "a.wav", np.stack([left, right], axis=1), 16000, subtype="FLOAT")
     for channel, samples in enumerate((left, right)):
         assert model.transcribe(tmp_path / "a.wav", channel=channel) == model.transcribe(samples)
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg to make files with")
+def test_audio_tracks(model, tmp_path):
+    speech, path = SAMPLES / "ked_year.flac", tmp_path / "two.mkv"
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "anullsrc=duration=2", "-i",
+                    speech, "-map", "0:a", "-map", "1:a", "-c:a", "flac", path], check=True)
+    with pytest.warns(RuntimeWarning, match="has 2 audio tracks: track 0 "):
+        assert str(model.transcribe(path)) == ""
+    expected = str(model.transcribe(speech))
+    assert str(model.transcribe(path, audio_track=1)) == expected
+    assert [str(found) for _, found in model.transcribe_each([path], audio_track=1)] == [expected]
+    assert len(model.features(path, audio_track=1)) == len(model.features(speech))
+    with pytest.raises(runnel.DataError, match="has 2 audio tracks, expected track 2 "):
+        model.transcribe(path, audio_track=2)
 
 
 def test_a_list_shows_progress_with_tqdm(model, monkeypatch):
