@@ -297,7 +297,7 @@ KINDS: Dict[str, Kind] = {kind.attack.__name__: kind for kind in (
     Kind(vanishing_clients, 20), Kind(flush_and_leave, 8), Kind(resume_flood, 40),
     Kind(store_fill, 12), Kind(idle_slots, 500, 5), Kind(describe_flood, 4), Kind(grpc_resets, 4),
     Kind(log_flood, 4), Kind(costly_options, 100), Kind(waiting_audio, 100), Kind(garbage, 8),
-    Kind(disconnections, 20), Kind(session_keys, 6), Kind(media_slots, 68, 2),
+    Kind(disconnections, 20), Kind(session_keys, 6), Kind(media_slots, 40),
     Kind(goaway_flood, 4), Kind(idle_frames, 8), Kind(connection_churn, 4))}
 
 
