@@ -170,6 +170,9 @@ class AudioReader::Impl {
       Fail(std::string("is a MIDI sample dump, expected ") + kAllFormats);
     }
     container_ = FileContainer(descriptor_.get(), first_);
+    if (container_ != nullptr && !container_->is_for_libsndfile && container_->demuxer == nullptr) {
+      Fail(std::string("is ") + container_->name + ", expected a whole recording");
+    }
     if (!IsForSndfile(header)) return OpenMedia("wav");
     if (container_ != nullptr && !container_->is_for_libsndfile && container_->demuxer != nullptr) {
       return OpenMedia(container_->demuxer);

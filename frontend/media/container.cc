@@ -33,6 +33,9 @@ namespace {
 
 const Container kAmr = {"AMR", "amr", false};
 const Container kRifx = {"RIFX", nullptr, true};
+// A recorder that goes on, on a new connection, sends these.
+const Container kMatroskaPart = {"WebM or Matroska without its beginning", nullptr, false};
+const Container kMp4Part = {"fragments of MP4 without their beginning", nullptr, false};
 
 // Compares as many bytes as there are.
 bool Agree(std::string_view begin, size_t at, std::string_view expected) {
@@ -185,7 +188,7 @@ struct Signature {
 constexpr std::string_view kNone = "";
 constexpr int kSureTsPackets = 4;
 constexpr std::string_view kZero("\0", 1);  // of a size below 16 MiB
-constexpr std::array<Signature, 25> kSignatures = {{
+constexpr std::array<Signature, 28> kSignatures = {{
     {"RIFF", 8, "WAVE", &kWav, HasFirstChunk},
     {"RF64", 8, "WAVE", &kWav, HasFirstChunk},
     {"RIFX", 8, "WAVE", &kRifx, HasFirstChunk},
@@ -211,6 +214,9 @@ constexpr std::array<Signature, 25> kSignatures = {{
     {"\x30\x26\xB2\x75\x8E\x66\xCF\x11", 0, kNone, &kAsf, IsSharp},
     {"RIFF", 8, "AVI ", &kAvi, HasFirstChunk},
     {"FLV\1", 0, kNone, &kFlv, IsFlv},
+    {"\x1F\x43\xB6\x75", 0, kNone, &kMatroskaPart, nullptr},
+    {kZero, 4, "moof", &kMp4Part, nullptr},
+    {kZero, 4, "styp", &kMp4Part, nullptr},
 }};
 
 Match MatchSignature(const Signature& signature, std::string_view begin) {

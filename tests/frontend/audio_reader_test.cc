@@ -199,6 +199,8 @@ TEST_F(AudioReaderTest, NotAudio) {
   ExpectComplaint(WriteRaw(garbage),
                   "expected WAV, FLAC, MP3, MP4, WebM, Ogg, AAC, AMR, MPEG-TS, AVI, FLV, WMA or "
                   "another format of libsndfile");
+  ExpectComplaint(WriteRaw("\x1F\x43\xB6\x75" + std::string(1000, 'x')),
+                  "is WebM or Matroska without its beginning, expected a whole recording");
   ExpectComplaint(Pipe("").path(), "is empty");
   ExpectComplaint(Pipe(garbage).path(), "cannot be read as audio");
 }
