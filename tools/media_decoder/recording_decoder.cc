@@ -165,6 +165,9 @@ void RecordingDecoder::Open() {
   av_opt_set(format, "codec_whitelist", kCodecs, 0);
   av_opt_set(format, "protocol_whitelist", "none", 0);
   const int opened = avformat_open_input(&format, "", container, nullptr);  // frees it on failure
+  // What lies behind the packets of CAF is needed, and cannot be read first.
+  const bool lacks_index = container_ == "caf" && !can_seek() && opened == AVERROR_INVALIDDATA;
+  if (lacks_index) Fail("has its index at its end, expected at its beginning");
   if (opened < 0) FailWith("cannot be opened", opened, ": it is damaged or cut off");
   format_.reset(format);
 
