@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -36,11 +37,13 @@ std::string RunnelName(const std::string& name) {
   return wenet::EncoderName(name);
 }
 
-Tensors RenamedTensors(const ScriptArchive& script) {
+Tensors RenamedTensors(const std::map<std::string, Tensor>& stored) {
   Tensors tensors;
-  for (const auto& [name, tensor] : script.Tensors()) {
+  for (const auto& [name, tensor] : stored) {
     const std::string renamed = RunnelName(name);
-    if (!renamed.empty()) tensors[renamed] = tensor;
+    if (renamed.empty()) continue;
+    const bool is_double = tensor.type() == DataType::kFloat64;
+    tensors[renamed] = is_double ? Tensor(tensor.shape(), Float32Values(tensor)) : tensor;
   }
   return tensors;
 }
@@ -124,10 +127,19 @@ ModelArchive ReadWenetExport(const ScriptArchive& script, const std::string& uni
     throw std::runtime_error("holds a module of class " + kind +
                              ", expected WeNet's ASRModel, CTLModel or Transducer");
   }
+  const std::map<std::string, Tensor> stored = script.Tensors();
+  const bool has_names = std::any_of(stored.begin(), stored.end(), [](const auto& tensor) {
+    return StartsWith(tensor.first, "encoder.");
+  });
+  if (!has_names) {
+    Refuse(
+        "that is frozen (torch.jit.freeze), so that its weights have no names; expected the export "
+        "before it was frozen");
+  }
   const Module encoder = Child(module, "encoder");
   ModelArchive archive;
   if (script.HasPackedLinear()) archive.note = "weights dequantised from int8";
-  archive.tensors = RenamedTensors(script);
+  archive.tensors = RenamedTensors(stored);
   Tensors* tensors = &archive.tensors;
   const bool has_ctc = tensors->count("ctc.ctc_lo.weight") > 0;
   if (!has_ctc && !is_transducer) Refuse("without ctc.ctc_lo.weight, which its CTC head needs");

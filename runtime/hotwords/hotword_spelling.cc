@@ -52,27 +52,28 @@ std::string QuotedPart(std::string_view part) {
 
 HotwordSpelling::HotwordSpelling(const TokenTable& tokens)
     : has_boundaries_(tokens.has_word_boundaries()) {
-  std::vector<std::string> texts;
   bool has_lower = false;
   bool has_upper = false;
   for (int32_t id = 0; id < tokens.size(); ++id) {
+    const std::string& text = tokens.text(id);
     if (tokens.IsByte(id)) {  // has no case of its own
-      token_texts_.push_back(tokens.text(id));
-      texts.push_back(token_texts_.back());
-      continue;
-    }
-    if (tokens.IsText(id) && IsBracketed(tokens.name(id))) {  // such as <unk>
+      token_texts_.push_back(text);
+    } else if (tokens.IsText(id) && IsBracketed(tokens.name(id))) {  // such as <unk>
       token_texts_.emplace_back(1, kSpecial);
-      continue;
+    } else {
+      token_texts_.push_back(has_boundaries_ ? WithBoundaries(text) : text);
+      has_lower = has_lower || letters_.HasLower(text);
+      has_upper = has_upper || letters_.HasUpper(text);
     }
-    token_texts_.push_back(has_boundaries_ ? WithBoundaries(tokens.text(id)) : tokens.text(id));
-    const std::string& text = token_texts_.back();
-    if (text.empty()) continue;
-    texts.push_back(text);
-    has_lower = has_lower || letters_.HasLower(text);
-    has_upper = has_upper || letters_.HasUpper(text);
   }
   if (has_lower != has_upper) case_ = has_lower ? Case::kLower : Case::kUpper;
+  std::vector<std::string> texts;
+  for (int32_t id = 0; id < tokens.size(); ++id) {
+    std::string& text = token_texts_[static_cast<size_t>(id)];
+    if (text.empty() || text.front() == kSpecial) continue;
+    if (!tokens.IsByte(id)) text = WithCase(text);
+    texts.push_back(text);
+  }
   speller_ = std::make_unique<const TokenSpeller>(std::move(texts));
 }
 
@@ -90,7 +91,8 @@ std::string HotwordSpelling::Normalize(const std::string& phrase) const {
 
 std::string HotwordSpelling::WithCase(const std::string& phrase) const {
   if (case_ == Case::kAny) return phrase;
-  return case_ == Case::kLower ? letters_.Lower(phrase) : letters_.Upper(phrase);
+  const std::string folded = letters_.Folded(phrase);
+  return case_ == Case::kLower ? folded : letters_.Upper(folded);
 }
 
 void HotwordSpelling::CheckCanSpell(const std::string& phrase,
@@ -102,7 +104,7 @@ void HotwordSpelling::CheckCanSpell(const std::string& phrase,
   const size_t end = std::min(text.find(kBoundary, furthest + 1), text.size());
   throw std::runtime_error(Quoted(phrase) + " needs tokens that spell " +
                            QuotedPart(text.substr(furthest, end - furthest)) +
-                           ", which the model does not have");
+                           ", which the model does not have" + DecompositionNote(phrase));
 }
 
 }  // namespace runnel

@@ -20,6 +20,10 @@ class LetterCase {
   std::string Lower(std::string_view text) const;
   std::string Upper(std::string_view text) const;
 
+  // Lower, with one letter for those that some capital stands for as well: σ for ς, ss for ß and
+  // ẞ, i for ı and İ.
+  std::string Folded(std::string_view text) const;
+
   // Whether Upper, or Lower, changes the text.
   bool HasLower(std::string_view text) const { return Upper(text) != text; }
   bool HasUpper(std::string_view text) const { return Lower(text) != text; }

@@ -18,6 +18,11 @@ std::string Printable(std::string_view text, size_t max_bytes = std::string_view
 // NUL within an exception's message would end it.
 std::string Quoted(std::string_view value);
 
+// For the end of a message about UTF-8 text that the tokens cannot spell: "" unless it has accents
+// or Korean letters as characters of their own (NFD of Unicode), as file systems of Apple give
+// them.
+std::string DecompositionNote(std::string_view text);
+
 }  // namespace runnel
 
 #endif  // RUNNEL_RUNTIME_TEXT_PRINTABLE_H_

@@ -74,7 +74,7 @@ class Speller {
     }
     if (!spellings.empty()) return spellings;
     throw std::runtime_error(Quoted(word) + " needs the token " + Quoted(missing) +
-                             ", which the model does not have");
+                             ", which the model does not have" + DecompositionNote(word));
   }
 
   bool BeginsWithBoundary(const std::vector<int32_t>& spelling) const {

@@ -249,5 +249,44 @@ TEST(HotwordsTest, ReadsAFile) {
   EXPECT_TRUE(Contains(error(path), path + ":2: 'x' needs tokens that spell 'x'"));
 }
 
+// One capital stands for several small letters: all of them match.
+TEST(HotwordsTest, LettersWithOneCapital) {
+  const TokenTable lower = Table({"▁", "ο", "ς", "σ", "ß", "s", "ı", "i", "<0xCF>"});
+  const auto bonus = [&](const std::string& phrase, const std::vector<int32_t>& tokens) {
+    return BonusOf(Hotwords(phrase + " :1\n", lower, 1, "names.txt"), tokens);
+  };
+  for (const char* phrase : {"ΟΣ", "ος", "οσ", "Ος"}) {
+    EXPECT_EQ(bonus(phrase, {1, 2, 3}), 2) << phrase;  // "ος"
+    EXPECT_EQ(bonus(phrase, {1, 2, 4}), 2) << phrase;  // "οσ"
+  }
+  for (const char* phrase : {"ẞ", "ß", "SS", "ss"}) {
+    EXPECT_EQ(bonus(phrase, {1, 5}), 2) << phrase;
+    EXPECT_EQ(bonus(phrase, {1, 6, 6}), 2) << phrase;
+  }
+  for (const char* phrase : {"I", "ı", "İ", "i"}) {
+    EXPECT_EQ(bonus(phrase, {1, 7}), 1) << phrase;
+    EXPECT_EQ(bonus(phrase, {1, 8}), 1) << phrase;
+  }
+  const TokenTable upper = Table({"▁", "Ο", "Σ", "S", "I", "İ"});
+  const auto upper_bonus = [&](const std::string& phrase, const std::vector<int32_t>& tokens) {
+    return BonusOf(Hotwords(phrase + " :1\n", upper, 1, "names.txt"), tokens);
+  };
+  EXPECT_EQ(upper_bonus("ος", {1, 2, 3}), 2);
+  EXPECT_EQ(upper_bonus("ß", {1, 4, 4}), 2);
+  EXPECT_EQ(upper_bonus("ı", {1, 5}), 1);
+  EXPECT_EQ(upper_bonus("i", {1, 6}), 1);
+  // In letters of both cases each form is a letter of its own.
+  const TokenTable both = Table({"▁", "Ο", "Σ", "ς"});
+  EXPECT_EQ(BonusOf(Hotwords("ΟΣ :1\n", both, 1, "names.txt"), {1, 2, 4}), 0);
+}
+
+TEST(HotwordsTest, DecomposedTextIsNamed) {
+  const std::string note = "; the text is decomposed (NFD), expected composed characters (NFC)";
+  EXPECT_TRUE(Contains(ErrorOf("ae\u0301\n", Letters()), note));
+  EXPECT_FALSE(Contains(ErrorOf("ax\n", Letters()), "decomposed"));
+  const TokenTable decomposed = Table({"▁", "e", "\u0301"});
+  EXPECT_EQ(BonusOf(Hotwords("e\u0301 :1\n", decomposed, 1, "names.txt"), {1, 2, 3}), 2);
+}
+
 }  // namespace
 }  // namespace runnel

@@ -109,6 +109,7 @@ TEST(WordListTest, BadLinesAreNamed) {
   const auto error = [](const std::string& text, const TokenTable& tokens) {
     return ErrorMessage<std::runtime_error>([&] { WordList(text, tokens, "words.txt"); });
   };
+  EXPECT_TRUE(Contains(error("ae\u0301\n", Letters()), "the text is decomposed (NFD)"));
   EXPECT_EQ(error("a\nabd\n", Letters()),
             "words.txt:2: 'abd' needs the token 'd', which the model does not have");
   EXPECT_EQ(error("A\n", Letters()),

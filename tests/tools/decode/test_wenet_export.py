@@ -143,6 +143,25 @@ def refusal(*flags: str) -> str:
     return error_line(done, FAILURE)
 
 
+def test_exports_of_other_types(tmp_path):
+    """float64 is read as float32; frozen, an export has no names of weights."""
+    case = load_case("v3_conformer_rel_pos")
+    flags = write_export(tmp_path, case)
+    path = tmp_path / "final.zip"
+    np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
+
+    def encode() -> np.ndarray:
+        succeed("dump_encoder", *flags, f"--features={tmp_path / 'x.npy'}",
+                f"--output={tmp_path / 'y.npy'}")
+        return np.load(tmp_path / "y.npy")
+
+    single, module = encode(), torch.jit.load(str(path))
+    module.double().save(str(path))
+    assert np.array_equal(encode(), single)
+    torch.jit.freeze(module.float().eval()).save(str(path))
+    assert "is a WeNet export that is frozen (torch.jit.freeze)" in refusal(*flags)
+
+
 def test_what_an_export_does_not_tell_is_refused(tmp_path):
     assert "not of 80 bins" in refusal(*write_export(tmp_path, load_case("v2_conformer_symmetric")))
     assert "models/convert.py" in refusal(*write_export(tmp_path, load_case("v3_conformer_shaw")))
