@@ -309,7 +309,7 @@ def test_other_refusals_are_in_the_same_words(tmp_path):
 
 
 @pytest.mark.parametrize("parameters, audio, reason", [
-    ({}, b"caff" + bytes(100), "DATA-0000: the audio is CAF"),
+    ({}, b"FORM" + bytes(4) + b"AIFFCOMM" + bytes(100), "DATA-0000: the audio is AIFF"),
     ({}, b"OggS" + bytes(24) + b"OpusHead" + bytes(100), "DATA-0000: the Ogg Opus audio: "),
     ({}, b"\x1a\x45\xdf\xa3" + bytes(range(256)) * 50,
      "DATA-0000: the audio is WebM or Matroska and cannot be opened ("),

@@ -259,7 +259,8 @@ def test_audio_that_cannot_be_decoded(client, riva):
     for audio, encoding, message in [
             (bytes(100), "FLAC", "config.encoding is FLAC, expected LINEAR_PCM, MULAW or ALAW in a "
              "stream that is no file, such as WAV or Ogg Opus"),
-            (b"caff" + bytes(100), "LINEAR_PCM", "the audio is CAF, expected WAV, Ogg Opus, "),
+            (b"FORM" + bytes(4) + b"AIFFCOMM" + bytes(100), "LINEAR_PCM",
+             "the audio is AIFF, expected WAV, Ogg Opus, "),
             (pcm16(samples_of(LONGEST)[0]), "ENCODING_UNSPECIFIED",
              "config.encoding is ENCODING_UNSPECIFIED, expected LINEAR_PCM"),
             (b"RIFF1234WAVEfmt \x05\x00\x00\x00", "LINEAR_PCM", "the WAV header: ")]:
