@@ -78,6 +78,9 @@ export function openSession(rate, options) {
   return new EngineSession(location.href, '', rate, options);
 }
 
+/** The engine takes samples, and no file. */
+export const openUpload = null;
+
 /** The text for the reader about a session that failed. */
 export function explain({message}) {
   return `The stream has ended: ${message}.`;

@@ -93,6 +93,30 @@ def test_nbest_of_a_resume(keeper, started, resumed, expected):
         assert final["text"] == final["nbest"][0]["text"] == TEXTS[LONGEST]
 
 
+@pytest.mark.parametrize("chosen, limit, message", [
+    ({"left_context": 256}, "--max_left_context=128",
+     "left_context is 256, expected at most 128 on this server (--max_left_context)"),
+    ({"search": "beam", "beam_size": 20}, "--max_beam_size=8",
+     "beam_size is 20, expected at most 8 on this server (--max_beam_size)"),
+    ({}, "--max_left_context=8",
+     "left_context is 64, expected at most 8 on this server (--max_left_context)"),
+    ({"left_context": 256}, "--max_left_context=256", None)])
+def test_a_stream_beyond_the_limits_is_not_resumed(keeper, snapshot_folder, chosen, limit, message):
+    with keeper.open() as socket:
+        samples, rate = samples_of(LONGEST)
+        start(socket, rate, resume=True, **chosen)
+        socket.send_bytes(pcm16(samples))
+        token = socket.receive_until("snapshot")["token"]
+    with Server(f"--snapshot_store={snapshot_folder}", limit, *SNAPSHOTS) as other, \
+            other.open() as socket:
+        socket.send_json(type="resume", version=1, token=token)
+        answer = socket.receive_json()
+        if message:
+            assert (answer["code"], answer["message"]) == ("bad_option", f"resume: {message}")
+        else:
+            assert answer["type"] == "resumed"
+
+
 def test_resume_refused(keeper, snapshot_folder):
     samples, rate = samples_of(LONGEST)
     with keeper.open() as socket:

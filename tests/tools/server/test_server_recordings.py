@@ -1,13 +1,25 @@
 """Recordings over HTTP whose clients, or whose server, end in the midst of it."""
 
 import contextlib
+import json
 import socket as sockets
 import struct
 
-from server_process import FILES, LONG_S, LONGEST, SLOW, TEXTS, Server, long_recording
+import numpy as np
+import pytest
+import soundfile
+
+from server_process import (FILES, LONG_S, LONGEST, SLOW, TEXTS, Server, long_recording,
+                            samples_of)
 from websocket_client import connect, read_answer, request
 
 HEAD = "POST /v1/recognize{} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n".format
+
+
+@pytest.fixture(scope="module", name="server")
+def _server():
+    with Server() as server:
+        yield server
 
 
 def test_half_closed_clients_are_answered():
@@ -48,11 +60,150 @@ def test_clients_that_go_end_the_recognition(tmp_path):
             pass  # a close in order, as of one who closes nothing but his own side
         server.wait_for(lambda now: now["runnel_streams"] == 0)
         assert server.metrics()["runnel_audio_seconds_total"] < LONG_S / 2
-        with decoding(server, body) as waiting:  # who only does that is told that it goes on
+        with decoding(server, body) as waiting:  # the reply to one who only does that begins
             waiting.shutdown(sockets.SHUT_WR)
-            for _ in range(2):
-                assert read_answer(waiting)[0].status == 100
+            assert receive_until(waiting, b"\r\n\r\n1\r\n\n\r\n").startswith(b"HTTP/1.1 200 OK\r\n")
             assert server.metrics()["runnel_streams"] == 1
+
+
+def receive_until(connection, end):
+    """What comes up to `end`, and what came with it."""
+    received = b""
+    while end not in received:
+        piece = connection.recv(65536)
+        assert piece, received
+        received += piece
+    return received
+
+
+def receive_all(connection):
+    received = b""
+    while piece := connection.recv(65536):
+        received += piece
+    return received
+
+
+def form_of(audio, *fields):
+    """A form (multipart/form-data) and its header."""
+    parts = b"".join(b'--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+                     % (name, value) for name, value in [*fields, (b"file", audio)])
+    return parts + b"--b--\r\n", {"Content-Type": "multipart/form-data; boundary=b"}
+
+
+OFTEN = ("--reply_interval_s=0.05", "--drain_timeout_s=0.2")
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_a_long_reply_begins_before_its_end(tmp_path, version):
+    """An error is in its body, and the body is not complete."""
+    body = long_recording(tmp_path)
+    with Server(*SLOW, *OFTEN) as server, connect(server.port) as connection:
+        head = b"POST /v1/recognize HTTP/%s\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        connection.sendall(head % (version, len(body)) + body)
+        filler = b"1\r\n\n\r\n" if version == b"1.1" else b"\n"
+        begin = receive_until(connection, b"\r\n\r\n" + 3 * filler)
+        assert begin.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert (b"Transfer-Encoding" in begin) == (version == b"1.1")
+        assert b"Content-Length" not in begin
+        server.signal()
+        rest = receive_all(connection)
+        assert b'"code":"draining"' in rest and not rest.endswith(b"0\r\n\r\n")
+        assert server.exit_code() == 0
+
+
+@pytest.mark.parametrize("target", ["/v1/recognize", "/v1/listen", "/v1/audio/transcriptions"])
+def test_blanks_before_json(tmp_path, target):
+    samples, rate = soundfile.read(FILES[LONGEST], dtype="int16")
+    soundfile.write(tmp_path / "a.flac", np.concatenate([samples, np.zeros(600 * rate, "<i2")]),
+                    rate)
+    body, headers = (tmp_path / "a.flac").read_bytes(), {}
+    if target.endswith("transcriptions"):
+        body, headers = form_of(body)
+    with Server("--reply_interval_s=0.001") as server:
+        answer = request(server.port, target, "POST", body, headers=headers)
+        assert answer.status == 200 and TEXTS[LONGEST] in json.dumps(answer.json())
+        # A recording that ends early: what the header would say is in the JSON or a trailer.
+        answer = request(server.port, target, "POST", b"no audio", headers=headers)
+        assert answer.status == 400
+
+
+def test_text_has_no_blanks(tmp_path):
+    """Its reply begins early only for a client that may have gone."""
+    body, headers = form_of(long_recording(tmp_path), (b"response_format", b"text"))
+    head = (f"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+            f"Content-Type: {headers['Content-Type']}\r\n\r\n").encode()
+    with Server(*SLOW, *OFTEN) as server, connect(server.port) as waiting, \
+            connect(server.port) as closing:
+        for connection in waiting, closing:
+            connection.sendall(head + body)
+        closing.shutdown(sockets.SHUT_WR)
+        begin = receive_until(closing, b"\r\n\r\n")
+        assert begin.startswith(b"HTTP/1.1 200 OK\r\n") and begin.endswith(b"\r\n\r\n")
+        server.signal()
+        assert read_answer(waiting)[0].status == 503
+        assert receive_all(closing) == b""  # not even the end of the body
+        assert server.exit_code() == 0
+
+
+def events_of(body):
+    return [json.loads(event[6:]) for event in body.decode().split("\n\n")
+            if event.startswith("data: ")]
+
+
+@pytest.mark.parametrize("is_form", [False, True])
+def test_events_of_a_recording(server, is_form):
+    fields = {"stream": "true", "endpointing": "true", "search": "beam"}
+    body, headers = FILES[LONGEST].read_bytes(), {}
+    target = "/v1/recognize"
+    if is_form:
+        body, headers = form_of(body, *((name.encode(), value.encode())
+                                        for name, value in fields.items()))
+    else:
+        target += "?" + "&".join(f"{name}={value}" for name, value in fields.items())
+    answer = request(server.port, target, "POST", body, headers=headers)
+    assert answer.headers["content-type"] == "text/event-stream"
+    begin, *steps, final = events_of(answer.body)
+    samples, rate = samples_of(LONGEST)
+    assert begin["type"] == "begin" and begin["model"] == "digits"
+    assert begin["duration_ms"] == pytest.approx(1000 * len(samples) / rate, abs=1)
+    assert final["type"] == "final"
+    whole = request(server.port, "/v1/recognize?endpointing=true&search=beam", "POST",
+                    FILES[LONGEST].read_bytes()).json()
+    utterances = [step for step in steps if step["type"] == "utterance"] + [final]
+    assert [one["nbest"] for one in utterances if one["text"]] == [
+        segment["nbest"] for segment in whole["segments"]]
+    progress = [step["audio_ms"] for step in steps if step["type"] == "progress"]
+    assert progress and progress == sorted(progress)
+
+
+def test_errors_of_an_event_stream(server):
+    for body in b"", b"no audio":
+        answer = request(server.port, "/v1/recognize?stream=true", "POST", body)
+        assert answer.status == 400 and answer.json()["error"]["code"] == "bad_message"
+    answer = request(server.port, "/v1/recognize?stream=maybe", "POST", b"x")
+    assert answer.json()["error"]["message"] == "stream is 'maybe', expected true or false"
+
+
+def test_what_curl_sends_otherwise(server):
+    audio = FILES[LONGEST].read_bytes()
+    for content_type in ("application/x-www-form-urlencoded",
+                         "Application/x-www-form-urlencoded; charset=x"):
+        headers = {"Content-Type": content_type}
+        # --data-binary
+        assert request(server.port, "/v1/recognize", "POST", audio, headers=headers).status == 200
+        # -d drops line breaks
+        answer = request(server.port, "/v1/recognize", "POST",
+                         audio.replace(b"\n", b"").replace(b"\r", b""), headers=headers)
+        assert answer.status == 400
+        assert "with --data-binary @FILE, not with -d @FILE" in answer.json()["error"]["message"]
+    body, headers = form_of(audio, (b"chunk_size", b"4"))  # -F
+    assert request(server.port, "/v1/recognize", "POST", body, headers=headers).json()["text"]
+    body, headers = form_of(audio, (b"no_option", b"4"))
+    answer = request(server.port, "/v1/recognize", "POST", body, headers=headers)
+    assert "'no_option' is no option of a recording" in answer.json()["error"]["message"]
+    body, headers = form_of(b"")
+    answer = request(server.port, "/v1/recognize", "POST", body, headers=headers)
+    assert answer.json()["error"]["message"] == "file is missing or empty, expected an audio file"
 
 
 def test_draining_tells_recordings(tmp_path):

@@ -98,7 +98,7 @@ bool EndsWith(std::string_view text, std::string_view end) {
 constexpr std::array kRecordings = {
     ByPath{"/v1/recognize",  // Runnel's
            [](RecordingPost post, const TokenTable& tokens, const std::string& /*model_name*/) {
-             return ReadRecognizeRequest(post.query, std::move(post.body), tokens);
+             return ReadRecognizeRequest(std::move(post), tokens);
            }},
     ByPath{kTranscriptionsPath,
            [](RecordingPost post, const TokenTable& tokens, const std::string& /*model_name*/) {

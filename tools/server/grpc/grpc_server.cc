@@ -46,8 +46,9 @@ constexpr char kStreamingRecognize[] = "/nvidia.riva.asr.RivaSpeechRecognition/S
 
 // Above the limits of messages, so that the server's own message says which limit was exceeded.
 constexpr size_t kMessageSlack = size_t{1} << 20;
-// Between two pings of a client at least. gRPC's clients send one in 10 s at most.
-constexpr int kPingIntervalMs = 5000;
+// Between two pings of a client at least. Some clients are set to one in a second. ConnectionCalls
+// bounds their number.
+constexpr int kPingIntervalMs = 500;
 // Between two pings of the server while calls are open, and for the answer.
 constexpr int kKeepaliveMs = 10000;
 // Calls of an address beside those with audio: health checks, and calls that are being refused.

@@ -1,7 +1,7 @@
 // The page's controls. Audio comes from sources.js, text from a session of connection.js and goes to
 // caption.js.
 import {Caption, formatTime} from './caption.js';
-import {explain, openSession} from './connection.js';
+import {explain, openSession, openUpload} from './connection.js';
 import {takeDrops} from './drop.js';
 import {save} from './exports.js';
 import {LevelMeter} from './level_meter.js';
@@ -9,9 +9,11 @@ import {Player} from './player.js';
 import {keepInLink} from './settings.js';
 import {SourceError, openFile, openMicrophone} from './sources.js';
 
+const LEAST_SHARE = 0.02; // of which the time of the rest is told
+
 const byId = (id) => document.getElementById(id);
 const elements = Object.fromEntries(['status', 'caption', 'ended', 'stable', 'tentative', 'hint', 'error',
-  'recording', 'exports', 'microphone', 'file', 'aloud', 'paragraphs', 'hotwords', 'latency', 'chunk',
+  'recording', 'progress', 'exports', 'microphone', 'file', 'aloud', 'paragraphs', 'hotwords', 'latency', 'chunk',
   'audio', 'model', 'history', 'earlier', 'drop'].map((id) => [id, byId(id)]));
 const hotwordScore = byId('hotword-score');
 const settings = ['aloud', 'paragraphs', 'hotwords', 'hotword-score'].map(byId);
@@ -34,8 +36,18 @@ function showError(message) {
 }
 
 function showFacts({latencyMs, audioMs}) {
-  elements.latency.textContent = `${Math.max(1, Math.round(latencyMs))} ms`;
+  // A recording that the server reads has none.
+  elements.latency.textContent = latencyMs ? `${Math.max(1, Math.round(latencyMs))} ms` : '–';
   elements.audio.textContent = formatTime(audioMs);
+}
+
+/** `share` of a step is done, from 0 to 1, since `startedAt` (as performance.now()). */
+function showProgress(step, share, startedAt) {
+  elements.progress.hidden = false;
+  byId('progress-bar').value = share;
+  const leftMs = (performance.now() - startedAt) * (1 - share) / share;
+  byId('progress-text').textContent = `${step}: ${Math.floor(share * 100)} %` +
+    (share > LEAST_SHARE ? `, about ${formatTime(leftMs)} left` : '');
 }
 
 /** Moves the last text to the list of earlier ones. */
@@ -112,7 +124,8 @@ async function start(open, label, recording = null) {
   run.source.start();
 }
 
-function listen(run, label) {
+/** `fail(failure)` tells the reader why the run has ended. */
+function listen(run, label, fail = (failure) => showError(explain(failure))) {
   const on = (name, handle) => run.session.addEventListener(name, ({detail}) => handle(detail));
   on('ready', ({model, chunkMs}) => {
     elements.model.textContent = model;
@@ -137,7 +150,36 @@ function listen(run, label) {
   });
   on('failed', (failure) => {
     end(run);
-    showError(explain(failure));
+    fail(failure);
+  });
+}
+
+/** Has the server read the file, which takes more formats than a browser does. */
+function upload(file) {
+  const run = {session: openUpload(file, streamOptions()), source: {async stop() {}},
+    isStopping: false};
+  current = run;
+  showError('');
+  showRunning(true);
+  showStatus('waiting', 'Sending…');
+  const on = (name, handle) => run.session.addEventListener(name, ({detail}) => handle(detail));
+  let startedAt = performance.now();
+  let totalMs = NaN;
+  on('sending', ({share}) => showProgress('Sent', share, startedAt));
+  on('ready', ({durationMs}) => {
+    beginText(file);
+    startedAt = performance.now();
+    totalMs = durationMs;
+  });
+  on('caption', ({audioMs}) => {
+    const share = audioMs / (totalMs ?? player.durationMs);
+    if (share <= 1) showProgress('Read', share, startedAt);
+  });
+  on('stopped', () => end(run));
+  // A file that the server does not take may be one that the browser can decode.
+  listen(run, `Reading ${file.name}`, (failure) => {
+    if (failure.hasBegun || failure.code === 'unauthorized') return showError(explain(failure));
+    decodeHere(file);
   });
 }
 
@@ -159,6 +201,7 @@ function end(run) {
     run.source.stop();
   }
   meter.clear();
+  elements.progress.hidden = true;
   showRunning(false);
   showStatus('idle', 'Ready');
 }
@@ -170,6 +213,12 @@ function recognise(files) {
     return showError(`${files.length} files were dropped; expected one recording.`);
   }
   const [file] = files;
+  if (openUpload && !elements.aloud.checked) return upload(file);
+  decodeHere(file);
+}
+
+/** The browser decodes the file, and its samples are sent as a stream. */
+function decodeHere(file) {
   const isAloud = elements.aloud.checked;
   const isDue = async (hasRoom, seconds) => {
     await hasRoom();

@@ -1,5 +1,6 @@
 // The server that the page comes from, and the access token that it may ask for.
 import {Session} from './session.js';
+import {Upload} from './upload.js';
 
 const byId = (id) => document.getElementById(id);
 const form = byId('token-form');
@@ -19,6 +20,13 @@ export function openSession(rate, options) {
   const session = new Session(serverUrl(), accessToken, rate, options);
   session.addEventListener('ready', () => { form.hidden = true; });
   return session;
+}
+
+/** A recording (a File) that the server reads. `options`: as for openSession. */
+export function openUpload(file, options) {
+  const upload = new Upload(new URL('v1/recognize', location.href), accessToken, file, options);
+  upload.addEventListener('ready', () => { form.hidden = true; });
+  return upload;
 }
 
 /** The text for the reader about a session that failed. Asks for a token where one is missing. */

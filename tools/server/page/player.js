@@ -35,6 +35,11 @@ export class Player {
     this.audio.load(); // frees the recording
   }
 
+  /** Of the recording; NaN while it is unknown. */
+  get durationMs() {
+    return this.audio.duration * 1000;
+  }
+
   /** Browsers refuse when nobody has clicked or pressed a key on the page, as after a drop. */
   play() {
     this.audio.play().catch((error) => {

@@ -24,7 +24,13 @@ const EXPLANATIONS = {
   refused: 'The server does not take another stream from here. Try again in a moment.',
   not_found: 'There is no server at the address of this page. A proxy must pass on all paths below it.',
   unreachable: 'The server cannot be reached.',
+  lost: 'The connection was lost while the recording was read. Choose it again.',
 };
+
+/** What the page says about an error; undefined for one that explains itself. */
+export function explanationOf(code) {
+  return EXPLANATIONS[code];
+}
 
 function toPcm16(samples) {
   const pcm = new Int16Array(samples.length);

@@ -89,6 +89,10 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
         if (audio_->duration_s().value_or(0) > services_.limits.max_recording_s) {
           return RefuseLength();
         }
+        if (receiver_.on_start) {
+          receiver_.on_start(
+              {*services_.recognizer->model(), stream_->options(), audio_->duration_s()});
+        }
       }
       if (block_begin_ == block_.size()) {
         block_.resize(kBlock);
@@ -118,7 +122,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
       return Refuse({ErrorCode::kBadOption, FirstLine(error.what())});
     } catch (const std::exception& error) {
       stream_->Cancel();
-      return Refuse({ErrorCode::kBadMessage, FirstLine(error.what())});
+      return Refuse({ErrorCode::kBadMessage, FirstLine(error.what()) + recording_.advice});
     }
     if (stream_->is_over()) return;
     if (block_begin_ == block_.size()) return Continue();

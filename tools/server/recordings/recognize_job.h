@@ -26,6 +26,8 @@ class RecognizeJob {
 // on_result or on_error, of which one is called, unless the job is cancelled. When another function
 // throws, on_error is called with kInternal.
 struct RecordingReceiver {
+  // The recording can be read. May be empty. On a media thread, before the other two.
+  std::function<void(const RecordingStart&)> on_start;
   // What the stream found next, the final update included. On a worker thread, which must not wait.
   std::function<void(const LiveUpdate&)> on_update;
   // On a file thread, which may spend its time on writing a long reply.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/model.h"
 #include "runtime/result.h"
 #include "runtime/stream.h"
 #include "runtime/token_table.h"
@@ -18,12 +19,20 @@ namespace runnel::server {
 struct Recording {
   StartRequest start;  // the options of the stream that decodes it
   std::string body;    // holds the audio file
+  std::string advice;  // to a client whose audio cannot be read; may be ""
   size_t audio_begin = 0;
   size_t audio_size = 0;
   int audio_track = -1;  // as AudioReaderOptions has it
 
   // The audio file, within `body`.
   std::string_view audio() const { return std::string_view(body).substr(audio_begin, audio_size); }
+};
+
+// A recording that is about to be decoded.
+struct RecordingStart {
+  const Model& model;
+  const StreamOptions& options;      // resolved
+  std::optional<double> duration_s;  // by the header of the file
 };
 
 // A recording that is decoded to its end.

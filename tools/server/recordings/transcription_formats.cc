@@ -20,6 +20,13 @@ OrderedJson Usage(const RecordingResult& result) {
   return {{"type", "duration"}, {"seconds", Rounded(result.audio_ms / 1000)}};
 }
 
+// What the header of the reply says as well, unless it was sent before the end of the file was
+// known.
+void AddNotes(const RecordingResult& result, OrderedJson* reply) {
+  if (result.announced_ms.has_value()) (*reply)["announced_ms"] = Rounded(*result.announced_ms);
+  if (!result.warnings.empty()) (*reply)["warnings"] = result.warnings;
+}
+
 std::string TextOf(const RecordingResult& result) { return JoinedTexts(result.utterances); }
 
 // As the model found it, as it was told, or as the client named it.
@@ -85,6 +92,7 @@ std::string ServerSentEvent(std::string json) {
 
 std::string TranscriptionJson::Finish(const RecordingResult& result) {
   OrderedJson reply = {{"text", TextOf(result)}, {"usage", Usage(result)}};
+  AddNotes(result, &reply);
   AddOpenAiLanguages(result.utterances, &reply);
   return JsonText(reply) + '\n';
 }
@@ -94,11 +102,13 @@ std::string TranscriptionText::Finish(const RecordingResult& result) {
 }
 
 std::string TranscriptionVerbose::Finish(const RecordingResult& result) {
-  std::string body = JsonText({{"task", "transcribe"},
-                               {"language", LanguageOf(result, language_)},
-                               {"duration", Rounded(result.audio_ms / 1000)},
-                               {"text", TextOf(result)},
-                               {"usage", Usage(result)}});
+  OrderedJson reply = {{"task", "transcribe"},
+                       {"language", LanguageOf(result, language_)},
+                       {"duration", Rounded(result.audio_ms / 1000)},
+                       {"text", TextOf(result)},
+                       {"usage", Usage(result)}};
+  AddNotes(result, &reply);
+  std::string body = JsonText(reply);
   if (parts_.segments) AddField("segments", Segments(result), &body);
   if (parts_.words) AddField("words", Words(result), &body);
   return body + '\n';
@@ -141,9 +151,7 @@ std::string TranscriptionEvents::Delta(std::string piece, bool begins_word) {
 std::string TranscriptionEvents::Finish(const RecordingResult& result) {
   OrderedJson done = {{"type", "transcript.text.done"}, {"text", TextOf(result)}};
   AddOpenAiLanguages(result.utterances, &done);
-  // The header of the reply was sent before the end of the file was known.
-  if (result.announced_ms.has_value()) done["announced_ms"] = Rounded(*result.announced_ms);
-  if (!result.warnings.empty()) done["warnings"] = result.warnings;
+  AddNotes(result, &done);
   return ServerSentEvent(JsonText(done));
 }
 

@@ -16,6 +16,14 @@ namespace runnel::server {
 // An event of an event stream (HTML standard, server-sent events). `json` is one line.
 std::string ServerSentEvent(std::string json);
 
+class EventStream : public RecordingFormat {
+ public:
+  std::string content_type() const override { return "text/event-stream"; }
+  std::string Filler() const override { return ":\n\n"; }  // a comment, which clients pass over
+  std::string ErrorPiece(const std::string& json) const override { return ServerSentEvent(json); }
+  bool is_event_stream() const override { return true; }
+};
+
 // {"text","usage"}.
 class TranscriptionJson : public RecordingFormat {
  public:
@@ -27,6 +35,8 @@ class TranscriptionText : public RecordingFormat {
  public:
   std::string content_type() const override { return "text/plain; charset=utf-8"; }
   std::string Finish(const RecordingResult& result) override;
+  std::string Filler() const override { return ""; }
+  std::string ErrorPiece(const std::string& /*json*/) const override { return ""; }
 };
 
 // Parts of a TranscriptionVerbose.
@@ -55,15 +65,16 @@ class TranscriptionCaptions : public RecordingFormat {
   explicit TranscriptionCaptions(OutputFormat format) : format_(format) {}
   std::string content_type() const override;
   std::string Finish(const RecordingResult& result) override;
+  std::string Filler() const override { return ""; }
+  std::string ErrorPiece(const std::string& /*json*/) const override { return ""; }
 
  private:
   const OutputFormat format_;
 };
 
 // An event stream: the text in pieces while the recording is decoded, then the whole text.
-class TranscriptionEvents : public RecordingFormat {
+class TranscriptionEvents : public EventStream {
  public:
-  std::string content_type() const override { return "text/event-stream"; }
   std::string Add(const LiveUpdate& update) override;
   std::string Finish(const RecordingResult& result) override;
 

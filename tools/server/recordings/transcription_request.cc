@@ -138,26 +138,29 @@ std::string ReadLanguage(const Form& form) {
 
 }  // namespace
 
+std::vector<FormPart> ReadFileForm(std::string_view content_type, Recording* recording) {
+  std::vector<FormPart> parts;
+  try {
+    parts = ReadMultipartForm(content_type, recording->body);
+  } catch (const std::runtime_error& error) {
+    throw FieldMistake(ErrorCode::kBadMessage, "", error.what());
+  }
+  const std::optional<std::string_view> file = Form(parts).One("file");
+  if (!file.has_value()) {
+    throw FieldMistake(ErrorCode::kBadOption, "file",
+                       "file is missing or empty, expected an audio file");
+  }
+  recording->audio_begin = static_cast<size_t>(file->data() - recording->body.data());
+  recording->audio_size = file->size();
+  return parts;
+}
+
 RecordingRequest ReadTranscriptionRequest(std::string_view content_type, std::string body,
                                           const TokenTable& tokens) {
   RecordingRequest request;
   Recording& recording = request.recording;
   recording.body = std::move(body);
-  const auto read_form = [&] {
-    try {
-      return Form(ReadMultipartForm(content_type, recording.body));
-    } catch (const std::runtime_error& error) {
-      throw FieldMistake(ErrorCode::kBadMessage, "", error.what());
-    }
-  };
-  const Form form = read_form();
-  const std::optional<std::string_view> file = form.One("file");
-  if (!file.has_value()) {
-    throw FieldMistake(ErrorCode::kBadOption, "file",
-                       "file is missing or empty, expected an audio file");
-  }
-  recording.audio_begin = static_cast<size_t>(file->data() - recording.body.data());
-  recording.audio_size = file->size();
+  const Form form(ReadFileForm(content_type, &recording));
   const std::string language = ReadLanguage(form);
   request.format = ReadFormat(form, language);
   StartRequest& start = recording.start;

@@ -123,6 +123,11 @@ std::vector<LimitRow> MakeTable() {
        "Time that the body of a recording may take to arrive. A body of which nothing comes for "
        "--idle_timeout_s is refused in the same way.",
        R"(runnel_rejections_total{reason="upload_timeout"})"},
+      {FIELD(reply_interval_s), 0, kLongestS, "s",
+       "Time without a byte for a client whose recording is being decoded. Then the reply begins, "
+       "if "
+       "its format permits that, so that proxies and clients do not give up. 0: no limit.",
+       ""},
       {FIELD(max_stream_s), 0, kLongestS, "s", "Time that a stream may last; 0: no limit.",
        R"(runnel_rejections_total{reason="time_limit"})"},
       {FIELD(drain_timeout_s), 0, kLongestS, "s", "Time that streams may go on after SIGTERM.", ""},

@@ -46,6 +46,7 @@ struct Limits {
   double send_timeout_s = 30;
   double upload_wait_s = 10;
   double max_upload_s = 300;
+  double reply_interval_s = 10;
   double max_stream_s = 4 * 3600;
   double drain_timeout_s = 60;
 

@@ -195,6 +195,21 @@ std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::stri
       std::move(on_update), account);
 }
 
+void CheckResumed(const StreamOptions& resumed, const ChosenOptions& defaults,
+                  const Limits& limits) {
+  OptionValues values;
+  values.stream = resumed;
+  for (const StreamOption& option : StreamOptionTable()) {
+    if (option.is_file()) continue;
+    const OptionValue value = Get(option, values);
+    const int64_t* const number = std::get_if<int64_t>(&value);
+    const bool is_of_server = value == Get(option, defaults.values);
+    if (number != nullptr && !is_of_server) CheckLimit(option, option.name, *number, limits);
+  }
+  CheckEarlyText(resumed, limits);
+  CheckWindow(resumed, limits);
+}
+
 void CheckNBest(int nbest, const Limits& limits) {
   CheckLimit(StreamOptionOf("nbest"), "nbest", nbest, limits);
 }

@@ -34,6 +34,11 @@ StreamOptions CompleteOptions(const StartRequest& request, const ChosenOptions& 
 std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::string& account,
                                        const StartRequest& request, UpdateCallback on_update);
 
+// Throws std::invalid_argument when a stream that was begun on another server has options beyond
+// the limits of this one, and not the defaults of this one.
+void CheckResumed(const StreamOptions& resumed, const ChosenOptions& defaults,
+                  const Limits& limits);
+
 // Throws std::invalid_argument when `nbest` exceeds max_nbest.
 void CheckNBest(int nbest, const Limits& limits);
 

@@ -10,6 +10,7 @@
 #include "runtime/text/first_line.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/resources/rated_log.h"
+#include "tools/server/resources/stream_request.h"
 #include "tools/server/store/snapshot_token.h"
 #include "tools/server/store/stored_session.h"
 
@@ -257,6 +258,12 @@ SessionMailbox::Resumed Restore(const Services& services, const std::string& acc
     options.shared = services.default_options.Get()->values.stream.search;
     resumed.stream = services.recognizer->Restore(
         session.stream, MakeUpdateCallback(services.metrics, snapshots, mailbox), options, account);
+    try {
+      CheckResumed(resumed.stream->options(), *services.default_options.Get(), services.limits);
+    } catch (const std::invalid_argument& error) {
+      resumed.stream->Cancel();
+      return Refused(ErrorCode::kBadOption, "resume: " + FirstLine(error.what()));
+    }
     // As the stream shows its own, whatever the options of this server.
     const TokenTable& tokens = TextTokens(model, resumed.stream->options());
     for (Utterance& utterance : resumed.utterances) {

@@ -6,8 +6,11 @@
 #include <boost/beast/http/chunk_encode.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/write.hpp>
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "tools/server/resources/rated_log.h"
 
 namespace runnel::server {
 namespace {
@@ -47,6 +50,11 @@ void HttpConnection::MakeHeader(const HttpReply& reply, ReplyOptions options) {
 }
 
 void HttpConnection::SendReply(HttpReply reply, ReplyOptions options, Done done) {
+  if (reply.error.has_value()) {
+    LogRated(LogLevel::kInfo, "refused with " + reply.error->code,
+             context_.id + " of " + context_.address + ": " + std::to_string(reply.status) + ", " +
+                 reply.error->message);
+  }
   MakeHeader(reply, options);
   response_->content_length(reply.body.size());
   if (!options.omits_body) response_->body() = std::move(reply.body);
@@ -64,7 +72,7 @@ void HttpConnection::SendContinue(Done done) {
 
 void HttpConnection::SendHeader(const HttpReply& reply, Done done) {
   MakeHeader(reply, {});
-  response_->chunked(true);
+  if (!is_http10()) response_->chunked(true);
   header_writer_.emplace(*response_);
   stream_.tcp().expires_after(options_.send_timeout);
   http::async_write_header(stream_, *header_writer_,
@@ -77,11 +85,21 @@ void HttpConnection::SendPiece(std::string piece, Done done) {
   stream_.tcp().expires_after(options_.send_timeout);
   const auto on_sent = [self = shared_from_this(), done = std::move(done)](
                            const SystemError& error, size_t /*count*/) { done(error); };
-  if (piece_.empty()) {
-    net::async_write(stream_, http::make_chunk_last(), on_sent);
+  if (is_http10()) {
+    net::async_write(stream_, net::buffer(piece_), on_sent);
   } else {
     net::async_write(stream_, http::make_chunk(net::buffer(piece_)), on_sent);
   }
+}
+
+void HttpConnection::SendEnd(const HttpReply& reply, Done done) {
+  if (is_http10()) return done({});
+  trailers_.clear();
+  for (const auto& [name, value] : reply.headers) trailers_.insert(name, value);
+  stream_.tcp().expires_after(options_.send_timeout);
+  net::async_write(stream_, http::make_chunk_last(trailers_),
+                   [self = shared_from_this(), done = std::move(done)](
+                       const SystemError& error, size_t /*count*/) { done(error); });
 }
 
 void HttpConnection::DiscardInput(std::function<void(InputEnd end)> on_end) {
@@ -104,6 +122,13 @@ void HttpConnection::OnDiscarded(const SystemError& error, size_t count) {
   const auto on_end = std::exchange(on_input_end_, nullptr);
   if (on_end == nullptr) return;
   on_end(error == net::error::eof ? InputEnd::kClosed : InputEnd::kBroken);
+}
+
+void HttpConnection::WatchForLoss(std::function<void()> on_loss) {
+  stream_.async_wait_for_loss(
+      [self = shared_from_this(), on_loss = std::move(on_loss)](const SystemError& error) {
+        if (!error) on_loss();
+      });
 }
 
 void HttpConnection::CloseAfterReply(std::shared_ptr<void> held) {

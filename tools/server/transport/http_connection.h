@@ -57,18 +57,27 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // The page that may read the replies from now on (CORS); "": none beside the server's own.
   void SetReader(std::string origin) { reader_ = std::move(origin); }
 
-  // One of these two at a time. `done` is called once.
+  // Replies are for a client of this version of HTTP from now on: 10 or 11.
+  void SetVersion(unsigned version) { version_ = version; }
+  bool is_http10() const { return version_ < 11; }
+
+  // One of these at a time. `done` is called once. A reply with an error gets a line in the log.
   void SendReply(HttpReply reply, ReplyOptions options, Done done);
-  // The interim response "100 Continue".
+  // The interim response "100 Continue". Not to HTTP/1.0.
   void SendContinue(Done done);
-  // A last reply in pieces (chunked transfer encoding): its header without its body, then the
-  // pieces. An empty piece ends it.
+  // A last reply in pieces: its header without its body, then the pieces, then its end with the
+  // headers that were not known before. The pieces are chunks, and the headers trailers. HTTP/1.0
+  // has neither: there the end of the connection ends the reply.
   void SendHeader(const HttpReply& reply, Done done);
   void SendPiece(std::string piece, Done done);
+  void SendEnd(const HttpReply& reply, Done done);
 
   // From now on reads and drops whatever the client sends. Nothing else may read the stream.
   // `on_end` is called once, unless Close or CloseAfterReply is called before.
   void DiscardInput(std::function<void(InputEnd end)> on_end);
+
+  // Calls `on_loss` when a client is lost that has closed its side. A write shows that.
+  void WatchForLoss(std::function<void()> on_loss);
 
   // Ends sending, with the closing message of TLS, then discards input until the client closes too
   // or linger_time is over, and closes the stream. Closing at once could destroy a reply that the
@@ -97,6 +106,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::optional<beast::http::response<beast::http::string_body>> response_;
   std::optional<beast::http::response_serializer<beast::http::string_body>> header_writer_;
   std::string piece_;  // is being sent
+  beast::http::fields trailers_;
+  unsigned version_ = 11;
   std::string reader_;
   int64_t num_replies_ = 0;
   net::steady_timer linger_timer_;

@@ -32,7 +32,6 @@
 #include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
-#include "tools/server/resources/rated_log.h"
 #include "tools/server/transport/http_connection.h"
 #include "tools/server/transport/http_reply.h"
 #include "tools/server/transport/http_upload.h"
@@ -208,6 +207,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Serve() {
     JoinLists(&header_->get());
+    connection_->SetVersion(request().version());
     const std::string_view origin = View(request()[http::field::origin]);
     connection_->SetReader(context().shared->origins->IsListed(origin) ? std::string(origin) : "");
     const HttpConnection::Clock::time_point turn = AdmitAddress();
@@ -300,7 +300,6 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     metrics().CountRejection(Rejection::kOrigin);
     const std::string message =
         "pages of " + OneLine(std::string(origin)) + " may not use this server (--allow_origin)";
-    LogRated(LogLevel::kWarning, "origin", message);
     Refuse(ErrorReply(403, "origin_not_allowed", message));
     return false;
   }

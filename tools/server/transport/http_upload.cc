@@ -31,8 +31,9 @@ namespace {
 namespace http = beast::http;
 using Clock = std::chrono::steady_clock;
 
-// How often a client that has closed its side is probed while its recording is decoded.
-constexpr std::chrono::seconds kProbeInterval{1};
+// After a client has closed its side, it is sent a first byte: one that has gone resets the
+// connection.
+constexpr std::chrono::seconds kProbeTime{1};
 
 // `upload` is moved from. Throws FieldMistake.
 RecordingRequest ReadRequest(http::request<http::string_body>* upload, const Model& model,
@@ -67,7 +68,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
         body_(std::in_place, std::move(header)),
         deadline_(Clock::now() + Seconds(limits().max_upload_s)),
         wait_timer_(connection_->stream().get_executor()),
-        probe_timer_(connection_->stream().get_executor()) {
+        filler_timer_(connection_->stream().get_executor()) {
     body_->body_limit(limits().max_body_bytes());
   }
 
@@ -96,7 +97,6 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     kReceiving,   // the body is being read
     kWaiting,     // the body is there and waits for a place; input is discarded
     kDecoding,    // the job runs; input is discarded
-    kProbing,     // the same, while "100 Continue" is being sent
     kStreaming,   // the reply is sent in pieces, while the job runs and after it
     kReplying,    // the reply is being sent; input may be discarded
     kEnded
@@ -195,7 +195,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
 
   void Decode() {
     phase_ = Phase::kDecoding;
-    if (has_client_ended_) ProbeLater();
+    FillAfter(has_client_ended_ ? kProbeTime : Seconds(limits().reply_interval_s));
     // On a file thread: a form may be large and list many phrases.
     auto upload = std::make_shared<http::request<http::string_body>>(body_->release());
     body_.reset();
@@ -226,23 +226,22 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   }
 
   void StartJob(RecordingRequest request) {
-    if (phase_ != Phase::kDecoding && phase_ != Phase::kProbing) return;
-    if (reply_.has_value()) return;  // the server ends
+    if (phase_ != Phase::kDecoding) return;
+    format_ = std::move(request.format);
     job_ = StartRecognizeJob(services(), "http", client().account, std::move(request.recording),
-                             ReplyWith(std::move(request.format)));
+                             ReplyWith(format_));
   }
 
   // The result in this format, perhaps in pieces, or an error.
   RecordingReceiver ReplyWith(const std::shared_ptr<RecordingFormat>& format) {
     const auto post = Poster();
-    RecordingReceiver receiver;
-    receiver.on_update = [post, format](const LiveUpdate& update) {
-      std::string piece = format->Add(update);
+    const auto send = [post](std::string piece) {
       if (piece.empty()) return;
-      post([type = format->content_type(), piece = std::move(piece)](HttpUpload* self) {
-        self->OnPiece(type, piece);
-      });
+      post([piece = std::move(piece)](HttpUpload* self) { self->OnPiece(piece); });
     };
+    RecordingReceiver receiver;
+    receiver.on_start = [send, format](const RecordingStart& start) { send(format->Begin(start)); };
+    receiver.on_update = [send, format](const LiveUpdate& update) { send(format->Add(update)); };
     receiver.on_result = [post, format](const RecordingResult& result) {
       HttpReply reply;
       reply.content_type = format->content_type();
@@ -268,47 +267,45 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   void OnInputEnd(HttpConnection::InputEnd end) {
     if (end == HttpConnection::InputEnd::kBroken) return End();
     has_client_ended_ = true;
-    if (phase_ == Phase::kDecoding) ProbeLater();
+    connection_->WatchForLoss([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self != nullptr && self->phase_ != Phase::kEnded) self->End();
+    });
+    if (phase_ == Phase::kDecoding) FillAfter(kProbeTime);
   }
 
-  // A client that has closed its side either waits for the reply or is gone. Only writing tells
-  // which: "100 Continue" may be sent any number of times, and a client that is gone resets the
-  // connection.
-  void ProbeLater() {
-    probe_timer_.expires_after(kProbeInterval);
-    probe_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
-      if (!stopped && self->phase_ == Phase::kDecoding) self->Probe();
+  // Begins or continues the reply with a piece that changes no meaning: proxies and clients wait
+  // for the next byte only so long, and one that has closed its side may be gone.
+  void FillAfter(Clock::duration time) {
+    if (time <= Clock::duration::zero()) return;
+    filler_timer_.expires_after(time);
+    filler_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
+      if (!stopped) self->Fill();
     });
   }
 
-  void Probe() {
-    phase_ = Phase::kProbing;
-    connection_->SendContinue([self = shared_from_this()](const SystemError& error) {
-      if (self->phase_ != Phase::kProbing) return;
-      if (error) return self->End();
-      self->phase_ = Phase::kDecoding;
-      if (!self->pieces_.empty()) return self->StartStreaming();
-      if (self->reply_.has_value()) return self->Reply(*std::move(self->reply_));
-      self->ProbeLater();
-    });
+  void Fill() {
+    if (phase_ != Phase::kDecoding && phase_ != Phase::kStreaming) return;
+    FillAfter(Seconds(limits().reply_interval_s));
+    if (format_ == nullptr || reply_.has_value()) return;  // a form is being read, or all is there
+    const std::string filler = format_->Filler();
+    // The header alone tells whether the client is there.
+    const bool may_begin = !filler.empty() || (has_client_ended_ && !connection_->is_http10());
+    if (may_begin && !is_sending_ && pieces_.empty()) OnPiece(filler);
   }
 
   // A piece of the reply is there.
-  void OnPiece(const std::string& content_type, const std::string& piece) {
-    const bool may_send = phase_ == Phase::kDecoding || phase_ == Phase::kStreaming;
-    if (!may_send && phase_ != Phase::kProbing) return;
+  void OnPiece(const std::string& piece) {
+    if (phase_ != Phase::kDecoding && phase_ != Phase::kStreaming) return;
     if (reply_.has_value()) return;  // the server ends, and so does the reply
-    piece_type_ = content_type;
     pieces_ += piece;
-    if (phase_ == Phase::kDecoding) return StartStreaming();
-    if (phase_ == Phase::kStreaming) SendPieces();
+    phase_ == Phase::kDecoding ? StartStreaming() : SendPieces();
   }
 
   void StartStreaming() {
     phase_ = Phase::kStreaming;
-    probe_timer_.cancel();
     HttpReply header;
-    header.content_type = piece_type_;
+    header.content_type = format_->content_type();
     is_sending_ = true;
     connection_->SendHeader(header, [self = shared_from_this()](const SystemError& error) {
       self->OnPieceSent(error);
@@ -332,21 +329,29 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
         [self = shared_from_this()](const SystemError& error) { self->OnPieceSent(error); });
   }
 
+  // A reply that is cut ends without its end, so that no client takes it for a result.
   void SendLastPiece() {
     phase_ = Phase::kReplying;
+    filler_timer_.cancel();
     job_.reset();
-    connection_->SendPiece(
-        "", [self = shared_from_this()](const SystemError& error) { self->OnReplied(error); });
+    if (is_cut_) return OnReplied({});
+    connection_->SendEnd(
+        *reply_, [self = shared_from_this()](const SystemError& error) { self->OnReplied(error); });
   }
 
-  // The rest of a reply whose first pieces were sent. Such a reply is an event stream, whose
-  // clients know an error by its JSON.
-  void EndPieces(const HttpReply& reply) {
+  // The rest of a reply whose first pieces were sent, with the status 200.
+  void EndPieces(HttpReply reply) {
     if (reply_.has_value()) return;  // it is complete
     share_.EndWork();
-    pieces_ += reply.status == 200 ? reply.body : ServerSentEvent(reply.body);
-    reply_ = HttpReply();
-    if (phase_ == Phase::kStreaming) SendPieces();
+    if (reply.status == 200) {
+      pieces_ += reply.body;
+    } else {
+      reply = dialect_.in_words(std::move(reply), connection_->context().id);
+      pieces_ += format_->ErrorPiece(reply.body);
+      is_cut_ = !format_->is_event_stream();
+    }
+    reply_ = std::move(reply);
+    SendPieces();
   }
 
   // The reply is there, from the job or because the server ends.
@@ -358,12 +363,8 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
       case Phase::kContinuing:
         reply_ = std::move(reply);  // sent when the operation under way has ended
         return;
-      case Phase::kProbing:
-        if (!pieces_.empty()) return EndPieces(reply);
-        reply_ = std::move(reply);
-        return;
       case Phase::kStreaming:
-        return EndPieces(reply);
+        return EndPieces(std::move(reply));
       case Phase::kWaiting:
       case Phase::kDecoding:
         return Reply(std::move(reply));
@@ -387,7 +388,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     body_.reset();
     share_.EndWork();
     wait_timer_.cancel();
-    probe_timer_.cancel();
+    filler_timer_.cancel();
     job_.reset();
     connection_->SendReply(
         dialect_.in_words(std::move(reply), connection_->context().id), {},
@@ -407,7 +408,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     phase_ = Phase::kEnded;
     share_.EndWork();
     wait_timer_.cancel();
-    probe_timer_.cancel();
+    filler_timer_.cancel();
     if (job_ != nullptr) job_->Cancel();
     job_.reset();
     registration_.reset();
@@ -427,12 +428,13 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   net::steady_timer wait_timer_;      // for the body, then for a place
   bool has_client_ended_ = false;     // the client has closed its sending side
   std::shared_ptr<RecognizeJob> job_;
-  net::steady_timer probe_timer_;
+  std::shared_ptr<RecordingFormat> format_;  // null until the request was read
+  net::steady_timer filler_timer_;
   std::optional<HttpReply> reply_;  // waits for the operation under way
   // Of a reply in pieces.
-  std::string piece_type_;
   std::string pieces_;  // wait for the operation under way
   bool is_sending_ = false;
+  bool is_cut_ = false;
 };
 
 }  // namespace

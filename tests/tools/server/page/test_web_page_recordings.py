@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 import chromium
-from server_process import FILES, LONGEST, TEXTS, samples_of
+from server_process import FILES, LONGEST, SLOW, TEXTS, Server, long_recording, samples_of
 from tool_runner import DIGITS, succeed
 from web_page import IS_IDLE, UTTERANCES, check_visit, is_recognised
 
@@ -81,8 +81,11 @@ def test_recordings(server, page, is_played):
     page.press("Tab")  # browsers play nothing on a page that nobody has touched
     page.choose_file("#file", FILES["alicia_countdown"])
     page.wait_for(is_recognised(TEXTS["alicia_countdown"]))
-    assert page.evaluate("numBytes") > 0
-    assert (page.evaluate("early") == 0) == is_played
+    # A recording that is not played is posted, and has no pace.
+    assert (page.evaluate("numBytes") > 0) == is_played
+    assert page.evaluate("early") == 0
+    posts = [url for url in page.requested() if url.endswith("/v1/recognize")]
+    assert posts == ([] if is_played else [f"{server.url}/v1/recognize"])
     assert page.evaluate("document.getElementById('recording-name').textContent") == (
         FILES["alicia_countdown"].name)
     page.evaluate("aloud.checked = false; 1")
@@ -100,6 +103,59 @@ def test_a_drop_is_recognised_where_the_browser_plays_nothing(server, page):
     page.drop(FILES["ked_year"])
     page.wait_for(is_recognised(TEXTS["ked_year"]))
     check_visit(page, server.port)
+
+
+# Formats that Chromium does not decode.
+@pytest.mark.parametrize("name, form, subtype", [("a.caf", "CAF", "ALAC_16"),
+                                                 ("a.aiff", "AIFF", "PCM_16"),
+                                                 ("a.au", "AU", "ULAW")])
+def test_recordings_that_only_the_server_reads(server, page, tmp_path, name, form, subtype):
+    soundfile.write(tmp_path / name, *samples_of("ked_year"), format=form, subtype=subtype)
+    page.open(server.url)
+    page.choose_file("#file", tmp_path / name)
+    page.wait_for(is_recognised(TEXTS["ked_year"]))
+    check_visit(page, server.port)
+
+
+# Notes what the page says of its progress.
+PROGRESS = """
+window.told = [];
+new MutationObserver(() => told.push(document.getElementById('progress-text').textContent))
+  .observe(document.getElementById('progress-text'), {childList: true});
+"""
+
+
+def test_the_progress_of_a_recording(server, page, talk):
+    page.open(server.url)
+    page.evaluate(PROGRESS)
+    page.choose_file("#file", talk)
+    page.wait_for(f"{IS_IDLE} && {UTTERANCES}.length > 1")
+    told = [text for text in page.evaluate("told") if text.startswith("Read: ")]
+    shares = [int(text.split()[1]) for text in told]
+    assert shares and shares == sorted(shares) and 0 < shares[-1] <= 100
+    assert all(text.endswith(" left") for text, share in zip(told, shares) if share > 2)
+    assert page.evaluate("document.getElementById('progress').hidden")
+
+
+def test_a_recording_that_is_stopped(page, tmp_path):
+    (tmp_path / "long.flac").write_bytes(long_recording(tmp_path))
+    with Server(*SLOW) as server:
+        page.open(server.url)
+        page.choose_file("#file", tmp_path / "long.flac")
+        page.wait_for(f"{UTTERANCES}.length > 0")
+        page.evaluate("microphone.click(); 1")
+        page.wait_for(IS_IDLE)
+        assert page.evaluate("error.hidden")
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+
+
+def test_a_file_that_is_too_large_for_the_server_is_decoded_by_the_browser(page, tmp_path):
+    samples, rate = samples_of("ked_year")
+    soundfile.write(tmp_path / "large.wav", np.concatenate([samples, np.zeros(40 * rate)]), rate)
+    with Server("--max_body_mb=1") as server:
+        page.open(server.url)
+        page.choose_file("#file", tmp_path / "large.wav")
+        page.wait_for(is_recognised(TEXTS["ked_year"]))
 
 
 def test_what_cannot_be_dropped(server, page, tmp_path):
@@ -131,7 +187,8 @@ def test_what_cannot_be_dropped(server, page, tmp_path):
         "A stream is running. Stop it, then drop the recording again.")
     page.evaluate("player.play()")
     page.wait_for(is_recognised(TEXTS[LONGEST]))
-    check_visit(page, server.port)
+    # The browser notes that the server did not take the file.
+    assert all("400" in complaint for complaint in page.complaints())
 
 
 def test_saved_files_are_those_of_decode_wav(server, page, talk, tmp_path):

@@ -109,7 +109,7 @@ TEST_F(HttpConnectionTest, SendsRepliesInPieces) {
   connection->SendHeader(reply, [&](const SystemError& error) {
     ASSERT_FALSE(error);
     connection->SendPiece("data: 1\n\n", [&](const SystemError& /*error*/) {
-      connection->SendPiece("", [&](const SystemError& /*error*/) { connection->Close(); });
+      connection->SendEnd(reply, [&](const SystemError& /*error*/) { connection->Close(); });
     });
   });
   io_.run();
