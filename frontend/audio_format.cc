@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "frontend/media/tags.h"
 #include "frontend/sndfile_errors.h"
 #include "platform/file_descriptor.h"
 
@@ -60,13 +61,13 @@ const char* const kCommonFormats =
     "WAV, FLAC, MP3, MP4 or M4A, WebM, Ogg, AAC, AMR, MPEG-TS, AVI, FLV, WMA, AIFF, AU, CAF, W64, "
     "VOC or NIST SPHERE";
 
-off_t SkipId3Tags(int fd, off_t begin) {
+off_t SkipTags(int fd, off_t begin) {
   constexpr size_t kBlock = 1 << 16;
   for (;;) {
     const std::string block = ReadAt(fd, begin, kBlock);
     uint64_t at = 0;
-    while (at + kId3HeaderBytes <= block.size()) {
-      const uint64_t size = Id3TagBytes(std::string_view(block).substr(at));
+    while (at + kTagHeadBytes <= block.size()) {
+      const uint64_t size = TagBytes(std::string_view(block).substr(at));
       if (size == 0) return begin + static_cast<off_t>(at);
       at += size;
     }

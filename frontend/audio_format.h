@@ -20,8 +20,8 @@ bool MayBeMedia(const std::string& start);
 // The functions below take a file that can seek and the offset of its first byte. They do not move
 // its position, and treat bytes that cannot be read as missing.
 
-// The offset behind the ID3 tags that some programs put before MP3 and FLAC.
-off_t SkipId3Tags(int fd, off_t begin);
+// The offset behind the tags that some programs put before MP3 and FLAC.
+off_t SkipTags(int fd, off_t begin);
 
 // Whether libsndfile would read a MIDI sample dump (SDS). `begin` is behind the tags.
 bool IsSampleDump(int fd, off_t begin);

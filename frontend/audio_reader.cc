@@ -18,6 +18,7 @@
 #include "frontend/audio_format.h"
 #include "frontend/media/container.h"
 #include "frontend/media/media_process.h"
+#include "frontend/media/tags.h"
 #include "frontend/mix_channels.h"
 #include "frontend/sample_range.h"
 #include "frontend/sndfile_errors.h"
@@ -74,7 +75,7 @@ class AudioReader::Impl {
        const AudioReaderOptions& options)
       : name_(std::move(name)),
         is_live_(is_live),
-        choice_{options.channel, options.audio_track},
+        choice_{options.channel, options.audio_track, options.strict_recordings},
         max_spool_bytes_(options.max_spool_bytes),
         only_common_formats_(options.only_common_formats) {
     if (choice_.channel < -1) {
@@ -116,7 +117,11 @@ class AudioReader::Impl {
   const std::string& name() const { return name_; }
   std::optional<int64_t> announced_samples() const { return announced_samples_; }
   std::vector<std::string> warnings() const {
-    return media_ == nullptr ? std::vector<std::string>() : media_->warnings();
+    std::vector<std::string> warnings = warnings_;
+    if (media_ != nullptr) {
+      warnings.insert(warnings.end(), media_->warnings().begin(), media_->warnings().end());
+    }
+    return warnings;
   }
 
   size_t Read(float* samples, size_t max_samples) {
@@ -157,19 +162,21 @@ class AudioReader::Impl {
       return;
     }
     if (is_pipe) {
-      if (!MayBeMedia(header.bytes) && !MayBeAudio(header.bytes)) {
+      std::string bytes = header.bytes;
+      if (!MayBeMedia(bytes) && !MayBeAudio(bytes) && !MayBeMpegAudio(input.get(), &bytes)) {
         FailAsNoAudio("Format not recognised");
       }
-      descriptor_ = SpoolToTemporaryFile(header.bytes, input.get(), max_spool_bytes_);
+      descriptor_ = SpoolToTemporaryFile(bytes, input.get(), max_spool_bytes_);
     } else {
       ::lseek(input.get(), begin, SEEK_SET);
       descriptor_ = std::move(input);
     }
-    first_ = SkipId3Tags(descriptor_.get(), ::lseek(descriptor_.get(), 0, SEEK_CUR));
+    first_ = SkipTags(descriptor_.get(), ::lseek(descriptor_.get(), 0, SEEK_CUR));
     if (IsSampleDump(descriptor_.get(), first_)) {
       Fail(std::string("is a MIDI sample dump, expected ") + kAllFormats);
     }
     container_ = FileContainer(descriptor_.get(), first_);
+    if (container_ == nullptr && !choice_.is_strict) SkipJunk();
     if (container_ != nullptr && !container_->is_for_libsndfile && container_->demuxer == nullptr) {
       Fail(std::string("is ") + container_->name + ", expected a whole recording");
     }
@@ -182,6 +189,27 @@ class AudioReader::Impl {
     }
     OpenDescriptor();
     if (container_ != nullptr) FindAnnouncedSamples();
+  }
+
+  // Reads on from a pipe, up to where frames of MPEG audio would have begun.
+  bool MayBeMpegAudio(int pipe, std::string* bytes) const {
+    if (choice_.is_strict) return false;
+    const size_t size = bytes->size();
+    bytes->resize(std::max(size, kJunkSearchBytes));
+    bytes->resize(size + ReadFully(pipe, bytes->data() + size, bytes->size() - size));
+    return TagBytes(*bytes) > 0 || FindMpegAudio(*bytes).has_value();
+  }
+
+  // Before the first frame of MPEG audio.
+  void SkipJunk() {
+    const std::string begin = ReadAt(descriptor_.get(), first_, kJunkSearchBytes);
+    if (MayBeAudio(begin.substr(0, kRecordingHeadBytes))) return;
+    const std::optional<size_t> at = FindMpegAudio(begin);
+    if (!at.has_value()) return;
+    warnings_.push_back("is damaged: skipped " + std::to_string(*at) + " bytes at byte " +
+                        std::to_string(first_) + " (after 0.00 s)");
+    first_ += static_cast<off_t>(*at);
+    container_ = FileContainer(descriptor_.get(), first_);
   }
 
   // All samples have as many bytes, those of a codec on average.
@@ -415,6 +443,7 @@ class AudioReader::Impl {
   bool length_known_ = true;
   bool is_end_checked_ = false;
   std::optional<int64_t> announced_samples_;
+  std::vector<std::string> warnings_;  // beside those of media_
   int64_t samples_read_ = 0;
   std::vector<float> block_;  // interleaved; only with several channels
   // What file_ reads from, and so outlives it. Of WAV in plain samples, wav_stream_ alone.

@@ -21,6 +21,11 @@ struct AudioReaderOptions {
   // media_decoder reads have several.
   int audio_track = -1;
 
+  // Whether damage is an error. Otherwise the healthy parts are decoded, and warnings() tells what
+  // was left out. Such damage is zeros, junk, cut frames and pages in what media_decoder reads, and
+  // up to 64 KiB before the first frame of MP3 and AAC. Of AMR, and of FLAC, it is always an error.
+  bool strict_recordings = false;
+
   // Largest size, in bytes, of an input that must be copied to a temporary file: one that cannot
   // seek and is not WAV. More is an error, so that an endless input does not fill the disk.
   uint64_t max_spool_bytes = uint64_t{4} << 30;

@@ -23,7 +23,8 @@ Follower AnotherRecording(const Container& next);
 // The functions below return no value when nothing follows but what may. They take a file that can
 // seek and the offset of the recording, and do not move the position of the file.
 
-// Looks at all bytes, as RecordingScanner does, but at no tag at the end. `first`: the container of the recording; null: another one.
+// Looks at all bytes, as RecordingScanner does, but at no tag at the end. `first`: the container of
+// the recording; null: another one.
 std::optional<Follower> FindOtherRecording(const Container* first, int fd, off_t begin);
 
 // Looks at what stands behind the samples of WAV or FLAC whose header has their number; of other

@@ -317,6 +317,14 @@ MpegFrame ReadMpegFrame(std::string_view frame) {
   return ReadMpegAudio(frame);
 }
 
+std::optional<size_t> FindMpegAudio(std::string_view bytes) {
+  for (size_t at = bytes.find('\xFF'); at < kMostJunkBytes; at = bytes.find('\xFF', at + 1)) {
+    const ContainerMatch match = MatchMpegFrames(bytes.substr(at), kSureMpegFrames);
+    if (match.match == Match::kYes) return at;
+  }
+  return std::nullopt;
+}
+
 uint64_t Id3TagBytes(std::string_view begin) {
   constexpr unsigned kHasFooter = 0x10;  // a flag of version 4: a copy of the header at the end
   const unsigned version = ByteAt(begin, 3);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace runnel {
@@ -73,6 +74,13 @@ struct MpegFrame {
 constexpr size_t kMpegHeaderBytes = 6;
 // `begin` has at least kMpegHeaderBytes bytes.
 MpegFrame ReadMpegFrame(std::string_view begin);
+
+// Where MPEG audio begins behind other bytes, such as zeros or a part of a frame: kSureMpegFrames
+// frames that follow each other. No value: not within kMostJunkBytes, or before the end.
+std::optional<size_t> FindMpegAudio(std::string_view bytes);
+constexpr size_t kMostJunkBytes = 1 << 16;
+// With room for the frames.
+constexpr size_t kJunkSearchBytes = kMostJunkBytes + (1 << 15);
 
 // The bytes of the tag ID3v2 that `begin` begins with; 0: there is none. `begin` has at least
 // kId3HeaderBytes bytes.

@@ -98,7 +98,8 @@ MediaProcess::MediaProcess(const std::string& program, int file, MediaSource sou
                            const std::string& container, const MediaChoice& choice,
                            FileDescriptor ours, int theirs)
     : process_({program, source == MediaSource::kFile ? kMediaOfFile : kMediaOfStream, container,
-                std::to_string(choice.channel), std::to_string(choice.audio_track)},
+                std::to_string(choice.channel), std::to_string(choice.audio_track),
+                choice.is_strict ? kMediaStrict : kMediaLenient},
                Environment(), file, theirs),
       replies_(std::move(ours), source, PatienceWith(source)) {}
 

@@ -52,11 +52,16 @@ constexpr int kMediaSocket = 1;
 struct MediaChoice {
   int channel = -1;      // -1: the mean of all
   int audio_track = -1;  // -1: the one that FFmpeg prefers
+  // Whether damage is an error. Otherwise the rest is decoded, with a warning.
+  bool is_strict = false;
 };
 
-// Its arguments: one of these, FFmpeg's name of the container, the two numbers of a MediaChoice.
+// Its arguments: one of these, FFmpeg's name of the container, the two numbers of a MediaChoice,
+// and one of the last two.
 constexpr const char* kMediaOfFile = "file";
 constexpr const char* kMediaOfStream = "stream";
+constexpr const char* kMediaStrict = "strict";
+constexpr const char* kMediaLenient = "lenient";
 
 }  // namespace runnel
 

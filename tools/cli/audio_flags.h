@@ -9,7 +9,7 @@
 
 namespace runnel {
 
-// For ToolInfo::sources: the file that defines --channel and --audio_track.
+// For ToolInfo::sources: the file that defines --channel, --audio_track and --strict_recordings.
 extern const FlagSource kAudioFlagsSource;
 
 // Throws std::invalid_argument naming the flag and its value.

@@ -17,10 +17,12 @@ namespace runnel::media_decoder {
 class AdtsCheck : public ContainerCheck {
  protected:
   std::optional<int64_t> ReadElement(std::string_view bytes) override;
+  size_t FindElement(std::string_view bytes) override;
 
  private:
   unsigned kind_ = 0;  // of the last frame; 0: there was none
-  std::string gap_;    // what is neither a frame nor a tag with a header, behind it
+  int64_t gap_at_ = 0;
+  std::string gap_;  // what is neither a frame nor a tag with a header, behind it
 };
 
 }  // namespace runnel::media_decoder

@@ -42,4 +42,18 @@ std::optional<int64_t> MatroskaCheck::ReadElement(std::string_view bytes) {
   return std::nullopt;
 }
 
+// A cluster, or another file. FFmpeg goes on there, too.
+size_t MatroskaCheck::FindElement(std::string_view bytes) {
+  in_cluster_ = false;
+  cluster_end_.reset();
+  const auto begins = [&bytes](size_t at, std::string_view id) {
+    const std::string_view rest = bytes.substr(at, id.size());
+    return rest == id.substr(0, rest.size());
+  };
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    if (begins(at, "\x1F\x43\xB6\x75") || begins(at, "\x1A\x45\xDF\xA3")) return at;
+  }
+  return bytes.size();
+}
+
 }  // namespace runnel::media_decoder

@@ -18,7 +18,7 @@ extern "C" {
 int main(int argc, char** argv) {
   using namespace runnel;
   using namespace runnel::media_decoder;
-  if (argc != 5) return EXIT_FAILURE;
+  if (argc != 6) return EXIT_FAILURE;
   av_log_set_level(AV_LOG_QUIET);
   ReplyWriter replies(kMediaSocket);
   try {
@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
     } else {
       input = std::make_unique<RequestInput>(kMediaSocket, &replies);
     }
-    const MediaChoice choice = {std::atoi(argv[3]), std::atoi(argv[4])};
+    const MediaChoice choice = {std::atoi(argv[3]), std::atoi(argv[4]),
+                                std::strcmp(argv[5], kMediaStrict) == 0};
     RecordingDecoder(input.get(), argv[2], choice, &replies).Decode();
   } catch (const std::bad_alloc&) {
     replies.WriteError("needs more memory than media_decoder may have (" +

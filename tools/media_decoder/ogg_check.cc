@@ -59,14 +59,19 @@ std::optional<int64_t> OggCheck::ReadElement(std::string_view bytes) {
   const auto expected = next_pages_.find(serial);
   const bool is_known = (flags & kIsFirst) == 0 && expected != next_pages_.end();
   const int64_t num_lost = is_known ? int64_t{number} - expected->second : 0;
-  AddLostPages(std::max<int64_t>(num_lost, 0));
   if (num_lost < 0 || ChecksumOf(bytes.substr(0, size)) != AV_RL32(bytes.data() + kChecksumAt)) {
     SetDamaged();
+    return std::nullopt;
   }
+  AddLostPages(std::max<int64_t>(num_lost, 0));
   if ((flags & kIsFirst) != 0) SetFile();
   next_pages_[serial] = number + 1;
   if ((flags & kIsLast) != 0) next_pages_.erase(serial);
   return static_cast<int64_t>(size);
+}
+
+size_t OggCheck::FindElement(std::string_view bytes) {
+  return std::min(bytes.find(kPage[0]), bytes.size());
 }
 
 }  // namespace runnel::media_decoder

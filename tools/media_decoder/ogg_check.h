@@ -2,6 +2,7 @@
 #ifndef RUNNEL_TOOLS_MEDIA_DECODER_OGG_CHECK_H_
 #define RUNNEL_TOOLS_MEDIA_DECODER_OGG_CHECK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace runnel::media_decoder {
 class OggCheck : public ContainerCheck {
  protected:
   std::optional<int64_t> ReadElement(std::string_view bytes) override;
+  size_t FindElement(std::string_view bytes) override;
 
  private:
   // The number of its next page, by the serial number of a stream that has not ended.

@@ -120,7 +120,8 @@ PacketKind PacketCheck::KindOfMp3(AVPacket* packet) {
   }
   // Fewer bytes may be a frame that is cut off.
   const bool is_hole = frame_at > 0 || gap_.size() > kMinMpegFrameBytes;
-  if (is_hole && !AreTags(gap_)) return PacketKind::kDamaged;
+  damaged_bytes_ = is_hole && !AreTags(gap_) ? static_cast<int64_t>(gap_.size()) : 0;
+  damage_at_ = packet->pos + static_cast<int64_t>(num_skipped + frame_at) - damaged_bytes_;
   gap_.clear();
   const size_t frame_bytes = std::min(MpegFrameBytes(rest), rest.size());
   rest.remove_prefix(frame_bytes);

@@ -28,6 +28,10 @@ class PacketCheck {
 
   // Of the next packet of the track. Removes what stands before a frame of MPEG audio.
   PacketKind KindOf(AVPacket* packet);
+  // The bytes before the frame of MP3 that KindOf has found last, which are neither frames nor
+  // tags, and where they begin.
+  int64_t damaged_bytes() const { return damaged_bytes_; }
+  int64_t damage_at() const { return damage_at_; }
 
  private:
   PacketKind KindOfMp3(AVPacket* packet);
@@ -41,6 +45,8 @@ class PacketCheck {
   // Bytes of MP3 behind the last frame, without the tags that they began with. What they are is
   // decided when a frame follows: behind the recording anything may stand.
   std::string gap_;
+  int64_t damaged_bytes_ = 0;
+  int64_t damage_at_ = 0;
   uint64_t num_to_skip_ = 0;  // of the next bytes, which belong to a tag
 };
 

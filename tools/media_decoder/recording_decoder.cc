@@ -45,6 +45,8 @@ constexpr int64_t kMaxProbeBytes = 1 << 20;
 // A recording that ends this much before its header says is whole: headers count in packets.
 constexpr int64_t kMissingMs = 100;
 constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max() - 1;
+// FFmpeg may find no packet in much damage.
+constexpr int kMostErrors = 1000;
 constexpr int64_t kSilenceBlock = 1 << 12;  // samples
 
 std::string TextOf(int error) {
@@ -363,8 +365,32 @@ void RecordingDecoder::ReadFrames() {
   }
 }
 
+void RecordingDecoder::LeaveOut(int64_t at, int64_t bytes, int error) {
+  // A frame of AMR has no mark by which the next one is found.
+  if (choice_.is_strict || container_ == "amr") FailAsDamaged(error);
+  const double seconds = rate_hz_ == 0 ? 0 : static_cast<double>(num_samples_) / rate_hz_;
+  skipped_.Add(std::max<int64_t>(at, 0), bytes, seconds);
+}
+
+void RecordingDecoder::KeepDuration(int64_t ticks) {
+  if (clock_.has_value() || rate_hz_ == 0) return;
+  WriteSilence(std::min<int64_t>(av_rescale_q(ticks, track_->time_base, {1, rate_hz_}), rate_hz_));
+}
+
+void RecordingDecoder::LeaveOutPacket() {
+  if (packet_error_ >= 0) return;
+  LeaveOut(packet_at_, packet_bytes_, packet_error_);
+  KeepDuration(packet_ticks_);
+  packet_error_ = 0;
+}
+
 void RecordingDecoder::DecodePacket(const AVPacket* packet) {
-  if (packet_error_ < 0) FailAsDamaged(packet_error_);
+  LeaveOutPacket();
+  if (packet != nullptr) {
+    packet_at_ = packet->pos;
+    packet_bytes_ = packet->size;
+    packet_ticks_ = packet->duration;
+  }
   const int error = avcodec_send_packet(codec_.get(), packet);
   if (error < 0 && error != AVERROR_EOF) packet_error_ = error;
   ReadFrames();
@@ -406,7 +432,7 @@ void RecordingDecoder::ReadCheckUpTo(int64_t end) {
   if (!can_seek()) return;
   const int64_t present = input_.position();
   std::array<uint8_t, kCheckBlockBytes> block;
-  while (!check_->damage_at().has_value() && check_->position() <= end) {
+  while (check_->position() <= end) {
     input_.Seek(check_->position());
     const int count = ReadFully(&input_, block.data(), static_cast<int>(block.size()));
     if (count <= 0) break;
@@ -419,17 +445,25 @@ void RecordingDecoder::ReadCheckUpTo(int64_t end) {
 void RecordingDecoder::CheckUpTo(int64_t end) {
   if (check_ == nullptr) return;
   ReadCheckUpTo(end);
-  if (check_->damage_at().value_or(end + 1) <= end) FailAsDamaged(AVERROR_INVALIDDATA);
+  for (auto damage = check_->damage(); damage.has_value() && damage->at <= end;
+       damage = check_->damage()) {
+    const bool is_whole = damage->end.has_value() || end == kToTheEnd || choice_.is_strict;
+    if (!is_whole) return;
+    LeaveOut(damage->at, damage->end.value_or(check_->position()) - damage->at,
+             AVERROR_INVALIDDATA);
+    check_->DropDamage();
+  }
 }
 
 // Other programs append a few bytes. More may be a part of the recording.
 int64_t RecordingDecoder::NumBytesBehind() {
   constexpr int64_t kMost = 4096;
   ReadCheckUpTo(kToTheEnd);
-  if (!check_->damage_at().has_value()) return 0;
+  const auto damage = check_->damage();
+  if (!damage.has_value()) return 0;
   const int64_t end = can_seek() ? input_.size() : check_->position();
-  const int64_t count = end - *check_->damage_at();
-  return *check_->damage_at() > last_packet_at_ && count <= kMost ? count : 0;
+  const int64_t count = end - damage->at;
+  return damage->at > last_packet_at_ && count <= kMost ? count : 0;
 }
 
 // FFmpeg may have stopped before the end: at what it takes for one, or behind the packets of the
@@ -451,12 +485,12 @@ void RecordingDecoder::CheckEnd() {
   }
 }
 
-void RecordingDecoder::CheckGap(const AVPacket& packet) {
-  if (rate_hz_ == 0 || packet.dts == AV_NOPTS_VALUE) return;
+bool RecordingDecoder::HasGap(const AVPacket& packet) {
+  if (rate_hz_ == 0 || packet.dts == AV_NOPTS_VALUE) return false;
   const int64_t lag = av_rescale_q(packet.dts, track_->time_base, {1, rate_hz_}) - num_samples_;
   const int64_t gap = lag - std::exchange(last_lag_, lag);
   const bool has_jump = check_ != nullptr && check_->last_jump_at() > last_packet_at_;
-  if (has_jump && gap * 1000 > kMissingMs * rate_hz_) FailAsDamaged(AVERROR_INVALIDDATA);
+  return has_jump && gap * 1000 > kMissingMs * rate_hz_;
 }
 
 bool RecordingDecoder::IsJoint(const AVPacket& packet) const {
@@ -468,16 +502,21 @@ void RecordingDecoder::TakePacket(AVPacket* packet) {
   CheckUpTo(packet->pos);
   switch (packet_check_->KindOf(packet)) {
     case PacketKind::kDamaged:
-      FailAsDamaged(AVERROR_INVALIDDATA);
+      LeaveOut(packet->pos, packet->size, AVERROR_INVALIDDATA);
+      KeepDuration(packet->duration);
+      return;
     case PacketKind::kHeader:
     case PacketKind::kTag:
       return;
     case PacketKind::kPause:
-      if (packet_error_ < 0) FailAsDamaged(packet_error_);
+      LeaveOutPacket();
       WritePause(packet->pts);
       return;
     case PacketKind::kAudio:
-      CheckGap(*packet);
+      if (const int64_t bytes = packet_check_->damaged_bytes(); bytes > 0) {
+        LeaveOut(packet_check_->damage_at(), bytes, AVERROR_INVALIDDATA);
+      }
+      if (HasGap(*packet)) LeaveOut(packet->pos, 0, AVERROR_INVALIDDATA);
       if (!first_timestamp_.has_value() && packet->pts != AV_NOPTS_VALUE) {
         first_timestamp_ = packet->pts;
       }
@@ -492,27 +531,38 @@ void RecordingDecoder::TakePacket(AVPacket* packet) {
 void RecordingDecoder::Decode() {
   Open();
   OpenCodec();
+  int read_error = 0;
+  int num_errors = 0;  // one after the other
   for (;;) {
     const int error = av_read_frame(format_.get(), packet_.get());
     if (error == AVERROR_EOF) break;
     if (error < 0) {
       // The last packet of a recording that is cut off may be less than its header.
       if (avio_feof(io_.get()) != 0) break;
-      FailAsDamaged(error);
+      if (choice_.is_strict || check_ == nullptr) LeaveOut(avio_tell(io_.get()), 0, error);
+      read_error = error;
+      if (++num_errors == kMostErrors) break;
+      continue;
     }
+    num_errors = 0;
     if (packet_->stream_index == track_->index) TakePacket(packet_.get());
     av_packet_unref(packet_.get());
   }
   CheckEnd();
+  // What check_ has found explains it.
+  if (read_error < 0 && skipped_.empty()) LeaveOut(avio_tell(io_.get()), 0, read_error);
   const int last_error = std::exchange(packet_error_, 0);
   DecodePacket(nullptr);
   if (resampler_ != nullptr) WriteResampled(nullptr, 0);
   if (rate_hz_ == 0) {
-    if (last_error < 0 || codec_->sample_rate < 1 || codec_->ch_layout.nb_channels < 1) {
+    if (last_error < 0 || !skipped_.empty() || codec_->sample_rate < 1 ||
+        codec_->ch_layout.nb_channels < 1) {
       FailAsDamaged(last_error);
     }
     WriteFormat(codec_->sample_rate, codec_->ch_layout.nb_channels);
   }
+  if (!skipped_.empty()) replies_.WriteWarning(skipped_.Warning());
+  if (last_error < 0) replies_.WriteWarning("is cut off within its last packet");
   if (clock_.has_value()) {
     for (const std::string& warning : clock_->Warnings()) replies_.WriteWarning(warning);
     if (!clock_->has_times()) {

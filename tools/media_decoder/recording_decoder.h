@@ -13,6 +13,7 @@
 #include "tools/media_decoder/input.h"
 #include "tools/media_decoder/packet_check.h"
 #include "tools/media_decoder/reply_writer.h"
+#include "tools/media_decoder/skipped_parts.h"
 
 extern "C" {
 #include <libavcodec/avcodec.h>
@@ -63,11 +64,17 @@ class RecordingDecoder {
   // Sets track_.
   void ChooseTrack();
   void OpenCodec();
-  // A packet that cannot be decoded is an error when another packet follows: a recording that is
-  // cut off may have half a packet at its end.
+  // A packet that cannot be decoded is damage when another packet follows: a recording that is cut
+  // off may have half a packet at its end.
   void DecodePacket(const AVPacket* packet);
+  // Leaves out the packet that could not be decoded, or bytes that are damaged; fails when nothing
+  // may be left out.
+  void LeaveOutPacket();
+  void LeaveOut(int64_t at, int64_t bytes, int error);
+  // The time of a packet that is left out, where packets have no times.
+  void KeepDuration(int64_t ticks);
   void TakePacket(AVPacket* packet);
-  // Fails when there is damage up to this byte, which was read.
+  // Leaves out the damage up to this byte, which was read.
   void CheckUpTo(int64_t end);
   // In a file: lets check_ read as far.
   void ReadCheckUpTo(int64_t end);
@@ -75,8 +82,8 @@ class RecordingDecoder {
   int64_t NumBytesBehind();
   // Whether the packet is the first of another recording, joined to this one.
   bool IsJoint(const AVPacket& packet) const;
-  // Fails when fragments before the packet are missing.
-  void CheckGap(const AVPacket& packet);
+  // Whether fragments before the packet are missing.
+  bool HasGap(const AVPacket& packet);
   void ReadFrames();
   void WriteFrame();
   // `time`: of the pause, in the track's time base.
@@ -116,7 +123,11 @@ class RecordingDecoder {
 
   int rate_hz_ = 0;  // of all samples; 0 before the first
   int64_t num_samples_ = 0;
-  int packet_error_ = 0;                    // of the last packet
+  int packet_error_ = 0;   // of the last packet
+  int64_t packet_at_ = 0;  // its place, size and duration
+  int64_t packet_bytes_ = 0;
+  int64_t packet_ticks_ = 0;
+  SkippedParts skipped_;
   int64_t announced_ticks_ = 0;             // of the header, in the track's time base; 0: none
   int64_t num_ticks_ = 0;                   // of the packets
   std::optional<int64_t> first_timestamp_;  // of a packet

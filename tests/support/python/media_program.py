@@ -28,13 +28,13 @@ class MediaProgram:
     """A running media_decoder; use it in a with statement."""
 
     def __init__(self, program, mode, container, channel=-1, track=-1,
-                 file=subprocess.DEVNULL):
+                 file=subprocess.DEVNULL, strict=False):
         self.socket, theirs = socket.socketpair()
         self.socket.settimeout(LIMIT_S)
         with theirs:
             self.process = subprocess.Popen(
-                [str(program), mode, container, str(channel), str(track)], stdin=file,
-                stdout=theirs.fileno(),
+                [str(program), mode, container, str(channel), str(track),
+                 "strict" if strict else "lenient"], stdin=file, stdout=theirs.fileno(),
                 env={name: os.environ[name] for name in ("ASAN_OPTIONS",) if name in os.environ})
         self.decoded = Decoded()
 
@@ -86,17 +86,17 @@ class MediaProgram:
         self.socket.sendall(struct.pack("<I", len(data)) + data)
 
 
-def decode_file(program, path, container, channel=-1, track=-1):
+def decode_file(program, path, container, channel=-1, track=-1, strict=False):
     """Decodes a whole file."""
     with open(path, "rb") as file, MediaProgram(program, "file", container, channel, track,
-                                                file) as media:
+                                                file, strict) as media:
         media.read()
         return media.decoded
 
 
-def decode_pieces(program, pieces, container):
+def decode_pieces(program, pieces, container, strict=False):
     """Decodes a stream that comes in these pieces."""
-    with MediaProgram(program, "stream", container) as media:
+    with MediaProgram(program, "stream", container, strict=strict) as media:
         for piece in list(pieces) + [b""]:
             if media.read() != HUNGRY:
                 return media.decoded
