@@ -64,11 +64,12 @@ struct AudioReaderOptions {
 // When the header leaves the length open (0 or all bits set), the file is read to the end of the
 // input. A FLAC file that is cut off or damaged is an error as soon as the damage is reached. Other
 // formats are read as far as the library can, or refused when they are opened. What media_decoder
-// reads may end anywhere. Damage before the end is an error as soon as it is reached, where the
-// format shows it: every bit of Ogg, frames and elements of MP3, AAC, WebM and fragmented MP4,
-// zeros in place of a packet. It does not show in PCM, G.722, G.723.1 and G.726, where packets
-// still decode, and where whole frames of AAC or AMR, or clusters of WebM, were removed. A crash or
-// too much memory (128 MiB) of media_decoder is an error, and so are 60 s without progress.
+// reads may end anywhere. Damage before the end is skipped, with a warning, or an error as soon as
+// it is reached (AudioReaderOptions::strict_recordings), where the format shows it: every bit of
+// Ogg, frames and elements of MP3, AAC, WebM and fragmented MP4, zeros in place of a packet. It
+// does not show in PCM, G.722, G.723.1 and G.726, where packets still decode, and where whole
+// frames of AAC or AMR, or clusters of WebM, were removed. A crash or too much memory (128 MiB) of
+// media_decoder is an error, and so are 60 s without progress.
 //
 // Move-only. One thread at a time per reader.
 class AudioReader {
