@@ -68,7 +68,10 @@ class ContainerCheck {
   }
   void SetFile() { last_file_at_ = element_at_; }
   void SetJump() { last_jump_at_ = element_at_; }
-  void AddLostPages(int64_t count) { num_lost_pages_ += count; }
+  // Those within damage are a part of it.
+  void AddLostPages(int64_t count) {
+    if (!is_lost_) num_lost_pages_ += count;
+  }
 
  private:
   int64_t position_ = 0;
