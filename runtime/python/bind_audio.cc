@@ -25,13 +25,12 @@ using LockedSource = Locked<AudioSource>;
 constexpr int64_t kBlockSamples = 1 << 16;  // read at a time, between two looks for signals
 
 std::unique_ptr<LockedSource> Open(const Object& path, const Object& rate_hz, const Object& channel,
-                                   const Object& audio_track, const Object& strict_recordings) {
+                                   const Object& audio_track) {
   const std::string file = ExistingFile(path);
   const int hz = ValueOf<int>("rate_hz", rate_hz);
   AudioReaderOptions options;
   options.channel = ValueOf<int>("channel", channel);
   options.audio_track = ValueOf<int>("audio_track", audio_track);
-  options.strict_recordings = ValueOf<bool>("strict_recordings", strict_recordings);
   const ReleasedGil released;
   return std::make_unique<LockedSource>(AudioSource(file, hz, options), "the audio source");
 }
@@ -85,9 +84,8 @@ void BindAudio(PyObject* module) {
 
 path: a file of a format that libsndfile reads, or "-" for standard input. rate_hz: rate of the
 samples that read returns. channel: counted from 0; -1: the mean of all. audio_track: of a
-file with several, counted from 0; -1: the main one. strict_recordings: damage raises DataError.)")
-      .Init(kCall<&Open>,
-            {"path", "rate_hz", {"channel", -1}, {"audio_track", -1}, {"strict_recordings", false}})
+file with several, counted from 0; -1: the main one.)")
+      .Init(kCall<&Open>, {"path", "rate_hz", {"channel", -1}, {"audio_track", -1}})
       .Method("read", kCall<&Read>, {{"max_samples", kNone}},
               R"(The next samples, (n,) float32: max_samples, fewer only at the end, then none.
 

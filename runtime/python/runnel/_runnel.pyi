@@ -18,10 +18,10 @@ class AudioSource:
 
     path: a file of a format that libsndfile reads, or "-" for standard input. rate_hz: rate of the
     samples that read returns. channel: counted from 0; -1: the mean of all. audio_track: of a
-    file with several, counted from 0; -1: the main one. strict_recordings: damage raises DataError.
+    file with several, counted from 0; -1: the main one.
     """
-    def __init__(self, path: Path, rate_hz: int, channel: int = -1, audio_track: int = -1,
-                 strict_recordings: bool = False) -> None: ...
+    def __init__(self, path: Path, rate_hz: int, channel: int = -1, audio_track: int = -1
+                 ) -> None: ...
     def read(self, max_samples: Optional[int] = None) -> NDArray[np.float32]:
         """The next samples, (n,) float32: max_samples, fewer only at the end, then none.
 
