@@ -408,7 +408,7 @@ typedef struct runnel_token {
   int32_t id;         /* runnel_model_token */
   float confidence;   /* 0 to 1 */
   double start_ms;
-  double end_ms;
+  double end_ms; /* of an utterance's last token so far: may change */
   int64_t frame; /* first encoder frame that emits it, counted from the stream's start */
 } runnel_token;
 
@@ -443,8 +443,8 @@ typedef struct runnel_hotword_match {
 
 /* 0, 1, ... in the stream. */
 int64_t runnel_utterance_index(const runnel_utterance* utterance);
-/* The audio that the model reads for the first to the last token; without tokens: both are
-   searched_ms. */
+/* From the start of the first to the end of the last token; without tokens: both are searched_ms.
+ */
 double runnel_utterance_start_ms(const runnel_utterance* utterance);
 double runnel_utterance_end_ms(const runnel_utterance* utterance);
 /* End of the audio that belongs to the utterance. */

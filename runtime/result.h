@@ -12,10 +12,13 @@ namespace runnel {
 // One token of a hypothesis.
 struct Token {
   int32_t id = 0;  // index in the vocabulary (runtime/token_table.h)
-  // Start of the first encoder frame that emits it, and end of the last one; with TDT, of its
-  // duration. The end is at most the start of the next token, and the end of an utterance that has
-  // ended. Both are at least Utterance::end_ms of the utterances before. Punctuation with TDT, and
-  // a special token, starts and ends where the token before it ends.
+  // Start of the first encoder frame that emits it; where the next token starts, but at most 80 ms
+  // and 40 ms for each of its characters after the last frame. With TDT the end of its duration.
+  // Tokens do not overlap, and last at least 10 ms where there is room before them; several on one
+  // frame start before it. All times are at least Utterance::end_ms of the utterances before, and
+  // at most Utterance::searched_ms. Punctuation with TDT, and a special token, starts and ends
+  // where the token before it ends. While the utterance goes on, the end of its last token may
+  // change.
   double start_ms = 0;
   double end_ms = 0;
   float confidence = 0;  // its probability in these frames, 0 to 1
@@ -82,12 +85,13 @@ constexpr const char* NameOf(UtteranceEnd end) {
 // its last token if FinalizeUtterance ended it.
 struct Utterance {
   int64_t index = 0;  // 0, 1, ... in the stream
-  // The speech: the audio that the model reads from the first frame of the best hypothesis' first
-  // token to the last frame of its last token, at most up to searched_ms. Special tokens do not
-  // count. Without tokens, both are searched_ms.
+  // The speech: start of the best hypothesis' first token, and end of its last one. Special tokens
+  // do not count. Without tokens, both are searched_ms.
   double start_ms = 0;
   double end_ms = 0;
-  double searched_ms = 0;  // end of the last encoder frame that belongs to the utterance
+  // End of the last encoder frame that belongs to the utterance, or of the samples that the frame
+  // reads, where that is earlier. At most the samples that were accepted when it ended.
+  double searched_ms = 0;
   UtteranceEnd end = UtteranceEnd::kFinish;
   double latency_ms = 0;          // of a live stream: as of the LiveUpdate that brings it
   std::vector<Hypothesis> nbest;  // best first, at least one. No two have the same text

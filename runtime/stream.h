@@ -258,6 +258,9 @@ class Stream {
   const StreamOptions& options() const;  // defaults resolved
   int64_t num_samples() const;           // accepted so far, at options().sample_rate_hz
   int64_t num_encoder_frames() const;    // decoded so far
+  // The end of the audio of the stream's first encoder frames, at most that of the samples that
+  // they read.
+  double EndOfFramesMs(int64_t num_encoder_frames) const;
 
  private:
   friend size_t DecodeChunks(const std::vector<Stream*>& streams);

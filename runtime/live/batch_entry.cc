@@ -143,7 +143,7 @@ void BatchEntry::FillUpdate() {
   advanced_ms_ = static_cast<double>(stream.num_encoder_frames() - frames_before_) * frame_ms;
   chunk_ms_ = Milliseconds(state_.pool->now() - arrival_);
   update_.audio_ms =
-      static_cast<double>(preview_ ? state_.previewed : stream.num_encoder_frames()) * frame_ms;
+      stream.EndOfFramesMs(preview_ ? state_.previewed : stream.num_encoder_frames());
   if (has_chunk_ || finalizes_ || preview_) {
     update_.accepted_at = arrival_;
     update_.latency_ms = chunk_ms_;

@@ -1,5 +1,6 @@
 #include "runtime/live_update.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -21,6 +22,13 @@ void LiveUpdate::Append(LiveUpdate next) {
   tentative_text = std::move(next.tentative_text);
   begins_word = next.begins_word;
   tokens.resize(num_stable_tokens);
+  // How long they last is known now.
+  double latest_ms = next.tokens.empty() ? next.audio_ms : next.tokens.front().start_ms;
+  for (auto token = tokens.rbegin(); token != tokens.rend() && token->end_ms > latest_ms; ++token) {
+    token->end_ms = latest_ms;
+    token->start_ms = std::min(token->start_ms, latest_ms);
+    latest_ms = token->start_ms;
+  }
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
   num_stable_tokens += next.num_stable_tokens;
   num_empty_finalizations = next.num_empty_finalizations;

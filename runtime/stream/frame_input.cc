@@ -22,7 +22,8 @@ size_t LeadFrames(const Model& model, double lead_s) {
 }  // namespace
 
 FrameInput::FrameInput(const Model& model, const StreamOptions& options)
-    : resampler_(MakeResampler(options.sample_rate_hz, model.sample_rate_hz())),
+    : sample_rate_hz_(options.sample_rate_hz),
+      resampler_(MakeResampler(options.sample_rate_hz, model.sample_rate_hz())),
       features_(model.parts().frame_extractor, model.parts().config.features.sample_scale),
       gate_(features_.dim(), LeadFrames(model, options.endpoints.skip_silence_lead_s)),
       learns_silence_(options.endpoints.skip_silence) {}
@@ -55,6 +56,12 @@ void FrameInput::Finish() {
 
 int64_t FrameInput::num_samples() const {
   return resampler_ ? resampler_->num_in() : features_.samples_accepted();
+}
+
+double FrameInput::duration_ms() const {
+  const auto num_frames = static_cast<double>(features_.frames_accepted());
+  return 1000.0 * static_cast<double>(num_samples()) / sample_rate_hz_ +
+         num_frames * features_.extractor().geometry().shift_ms();
 }
 
 void FrameInput::EndWithPadding(const std::vector<float>& frame, int64_t count) {

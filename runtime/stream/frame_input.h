@@ -28,6 +28,8 @@ class FrameInput {
   void AcceptFeatures(const float* frames, size_t count);
   void Finish();
   int64_t num_samples() const;
+  // Of the samples; of features that came in their place, as long as their frames.
+  double duration_ms() const;
 
   // Makes this copy the input of a preview: the audio ends with the frames that are complete,
   // followed by `count` times `frame`.
@@ -72,6 +74,7 @@ class FrameInput {
   std::string Inconsistency() const;
 
  private:
+  int sample_rate_hz_;                  // of the samples
   std::optional<Resampler> resampler_;  // when the rate of the samples is not the model's
   FeatureStream features_;
   SilenceGate gate_;     // after the features

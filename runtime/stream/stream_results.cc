@@ -18,7 +18,9 @@
 namespace runnel {
 namespace {
 
-TokenTimes TimesOf(const Stream& stream) { return {stream.model(), stream.options().search.head}; }
+TokenTimes TokenTimesOf(const Stream& stream) {
+  return {stream.model(), stream.options().search.head};
+}
 
 void AddHotwords(const Hotwords& hotwords, Hypothesis* hypothesis) {
   std::vector<int32_t> ids;
@@ -30,12 +32,12 @@ void AddHotwords(const Hotwords& hotwords, Hypothesis* hypothesis) {
   }
 }
 
-// `within`: the frames of the utterance.
-Hypothesis MakeHypothesis(const TokenSequence& sequence, SpokenFrames within,
+// `within`: the times of the utterance.
+Hypothesis MakeHypothesis(const TokenSequence& sequence, SpokenMs within,
                           UnfinishedCharacter unfinished, const Stream& stream) {
   Hypothesis hypothesis;
   hypothesis.score = sequence.score;
-  hypothesis.tokens = TimesOf(stream).InMilliseconds(sequence.tokens, within);
+  hypothesis.tokens = TokenTimesOf(stream).InMilliseconds(sequence.tokens, within);
   TextTokens(stream.model(), stream.options()).Complete(&hypothesis, unfinished);
   for (const Word& word : hypothesis.words) hypothesis.confidence += word.confidence;
   if (!hypothesis.words.empty()) {
@@ -50,13 +52,13 @@ Utterance MakeUtterance(const EndedUtterance& ended, const Stream& stream) {
   Utterance utterance;
   utterance.index = ended.index;
   utterance.end = ended.end;
-  utterance.searched_ms = static_cast<double>(ended.end_frame) * stream.model().encoder_frame_ms();
+  utterance.searched_ms = ended.within.end;
   for (const TokenSequence& sequence : ended.nbest) {
     utterance.nbest.push_back(
-        MakeHypothesis(sequence, ended.frames(), UnfinishedCharacter::kReplace, stream));
+        MakeHypothesis(sequence, ended.within, UnfinishedCharacter::kReplace, stream));
   }
   const std::optional<SpokenMs> speech =
-      TimesOf(stream).SpeechOf(ended.nbest.front().tokens, ended.frames());
+      TokenTimesOf(stream).SpeechOf(ended.nbest.front().tokens, ended.within);
   utterance.start_ms = speech ? speech->begin : utterance.searched_ms;
   utterance.end_ms = speech ? speech->end : utterance.searched_ms;
   return utterance;
@@ -81,6 +83,10 @@ int64_t Stream::text_begin() const { return state_->utterances.text_begin(state_
 
 int64_t Stream::first_utterance() const {
   return state_->utterances.num_ended() - static_cast<int64_t>(state_->utterances.ended().size());
+}
+
+double Stream::EndOfFramesMs(int64_t num_encoder_frames) const {
+  return state_->utterances.SearchedMs(num_encoder_frames);
 }
 
 std::string Stream::Text() const { return TextSince(0); }
@@ -117,14 +123,14 @@ std::vector<Token> Stream::TokensSince(size_t first) const {
   }
   const Search& search = state_->head.search();
   const std::vector<int32_t>& ids = search.BestIds();
-  const TokenTimes times = TimesOf(*this);
+  const TokenTimes times = TokenTimesOf(*this);
   // The times of a token that takes none are those of the last one before it that takes some.
   size_t begin = std::min(first, ids.size());
   if (begin < ids.size()) {
     while (begin > 0 && times.TakesNoTime(ids[begin])) --begin;
   }
   std::vector<Token> tokens =
-      times.InMilliseconds(search.BestTokensSince(begin), state_->utterances.text_frames());
+      times.InMilliseconds(search.BestTokensSince(begin), state_->utterances.text_times(search));
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(
                                                     std::min(first - begin, tokens.size())));
   return tokens;
@@ -134,9 +140,9 @@ std::vector<Hypothesis> Stream::NBest(int n) const {
   std::vector<Hypothesis> hypotheses;
   const UnfinishedCharacter unfinished =
       state_->HasWholeText() ? UnfinishedCharacter::kReplace : UnfinishedCharacter::kLeaveOut;
+  const SpokenMs within = state_->utterances.text_times(state_->head.search());
   for (const TokenSequence& sequence : state_->head.BestSequences(n)) {
-    hypotheses.push_back(
-        MakeHypothesis(sequence, state_->utterances.text_frames(), unfinished, *this));
+    hypotheses.push_back(MakeHypothesis(sequence, within, unfinished, *this));
   }
   return hypotheses;
 }

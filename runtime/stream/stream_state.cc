@@ -100,6 +100,7 @@ void Stream::State::PassSilence() {
 }
 
 void Stream::State::UpdateResults() {
+  if (input.has_ended()) utterances.EndAudio(input.duration_ms());
   if (IsFinal()) utterances.EndLast(&head);
   utterances.Update(head.search());
   if (HasWholeText()) utterances.FinishText();

@@ -14,30 +14,28 @@
 
 namespace runnel {
 
-// Encoder frames from `begin` to before `end`.
-struct SpokenFrames {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-
 // Milliseconds of audio since the start of the stream.
 struct SpokenMs {
   double begin = 0;
   double end = 0;
 };
 
-// The frames of each token, none of which overlap. They begin where the token is first emitted, and
-// end after its last frame, but at the latest where the next token begins. Of several tokens that
-// begin on one frame, only the last one thus has a duration. Frames that are not `within` are left
-// out; a token of only such frames has no duration. `within` ends after the token's first frames.
-//
-// A token for which `takes_no_time` holds, unless it is the first one, has no duration: it begins
-// and ends where the token before it ends.
-std::vector<SpokenFrames> FramesOf(const std::vector<TokenSpan>& tokens, SpokenFrames within,
-                                   const std::function<bool(int32_t)>& takes_no_time);
+// A token lasts at least so long, where there is room before it.
+constexpr double kLeastTokenMs = 10;
 
-// The times of the tokens that a stream of a model finds. `within` is as for FramesOf: the frames
-// of an utterance, or of the present text. A duration of TDT may lead further, and after
+// How long a token goes on after the last frame that emits it; none: it has no duration, and begins
+// and ends where the token before it ends, unless it is the first one.
+using TokenTail = std::function<std::optional<double>(int32_t id)>;
+
+// The times of the tokens, none of which overlap, in frames of `frame_ms`. A token begins with the
+// frame that first emits it. It ends after its last frame and its tail, but at the latest where the
+// next token begins, and where `within` ends. If that leaves less than kLeastTokenMs, it begins
+// earlier. No token begins before `within`; one that ends before it has no duration.
+std::vector<SpokenMs> TimesOf(const std::vector<TokenSpan>& tokens, SpokenMs within,
+                              double frame_ms, const TokenTail& tail);
+
+// The times of the tokens that a stream of a model finds. `within` is as for TimesOf: the times of
+// an utterance, or of the present text. A duration of TDT may lead further, and after
 // FinalizeUtterance a token may begin before them.
 class TokenTimes {
  public:
@@ -48,25 +46,24 @@ class TokenTimes {
   // pause that it found (NeMo's _refine_timestamps_tdt).
   bool TakesNoTime(int32_t id) const;
 
-  std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans, SpokenFrames within) const;
+  std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans, SpokenMs within) const;
 
   // From the start of the first to the end of the last token that is text; none without such
   // tokens.
-  std::optional<SpokenMs> SpeechOf(const std::vector<TokenSpan>& spans, SpokenFrames within) const;
-
-  // The first encoder frame that does not begin before this time.
-  int64_t FirstFrameFrom(double ms) const;
+  std::optional<SpokenMs> SpeechOf(const std::vector<TokenSpan>& spans, SpokenMs within) const;
 
  private:
-  std::vector<SpokenFrames> Frames(const std::vector<TokenSpan>& spans, SpokenFrames within) const;
-  double BeginMs(int64_t encoder_frame) const;
-  // The end of the audio that this encoder frame reads.
-  double EndOfAudioMs(int64_t encoder_frame) const;
+  std::optional<double> TailMs(int32_t id) const;
+  std::vector<SpokenMs> Times(const std::vector<TokenSpan>& spans, SpokenMs within) const;
 
   const Model* model_;
-  double frame_ms_;
   bool has_durations_;
 };
+
+// The end of the audio of the encoder frames before `end_frame`: of the frames, or of the samples
+// that the last one reads, which of a causal subsampling are fewer. Samples that pad the audio
+// count. Of samples it is whole milliseconds, so that no time that is rounded lies behind them.
+double EndOfFramesMs(const Model& model, int64_t end_frame);
 
 }  // namespace runnel
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "runtime/model/model_parts.h"
@@ -72,7 +71,8 @@ bool Utterances::End(UtteranceEnd end, HeadDecoding* head) {
   const Search& search = head->search();
   // Frames after the last token of an utterance may be searched again.
   last_end_frame_ = std::max(last_end_frame_, search.num_frames());
-  ended_.push_back({num_ended_, spoken_end_frame_, last_end_frame_, end, std::move(nbest),
+  searched_ms_ = std::max(searched_ms_, SearchedMs(last_end_frame_));
+  ended_.push_back({num_ended_, last_end_frame_, text_times(search), end, std::move(nbest),
                     head->RowsToRescore(text_begin(search), last_end_frame_)});
   ++num_ended_;
   return true;
@@ -80,8 +80,8 @@ bool Utterances::End(UtteranceEnd end, HeadDecoding* head) {
 
 void Utterances::MarkSpoken(const EndedUtterance& utterance, const TokenTimes& times) {
   const std::vector<TokenSpan>& tokens = utterance.nbest.front().tokens;
-  if (const std::optional<SpokenMs> speech = times.SpeechOf(tokens, utterance.frames())) {
-    spoken_end_frame_ = std::max(spoken_end_frame_, times.FirstFrameFrom(speech->end));
+  if (const std::optional<SpokenMs> speech = times.SpeechOf(tokens, utterance.within)) {
+    spoken_ms_ = std::max(spoken_ms_, speech->end);
   }
 }
 
@@ -115,6 +115,7 @@ bool Utterances::BeginAfter(Utterances* finished, HeadDecoding* finished_head, i
   ended_ = std::move(ended);
   num_ended_ = finished->num_ended_;
   last_end_frame_ = num_frames;  // also those of silence that the copy has skipped
+  searched_ms_ = finished->searched_ms_;
   ForgetUtterance(head);
   cut_tokens_ = std::move(found_again);
   return true;
@@ -176,14 +177,15 @@ void Utterances::Update(const Search& search) {
   }
 }
 
-SpokenFrames Utterances::text_frames() const {
-  return {spoken_end_frame_, are_over_ ? last_end_frame_ : std::numeric_limits<int64_t>::max()};
+SpokenMs Utterances::text_times(const Search& search) const {
+  return {std::max(spoken_ms_, SearchedMs(text_begin(search))),
+          std::max(searched_ms_, SearchedMs(search.num_frames()))};
 }
 
 std::string Utterances::Inconsistency(const HeadDecoding& head) const {
-  if (spoken_end_frame_ > last_end_frame_) {
-    return "the times of its utterances go on after their last frame";
-  }
+  const bool have_times = spoken_ms_ >= 0 && spoken_ms_ <= searched_ms_ &&
+                          searched_ms_ <= EndOfFramesMs(*model_, last_end_frame_);
+  if (!have_times) return "the times of its utterances go on after their last frame";
   std::string problem = CutTokensProblem(head);
   if (!problem.empty()) return problem;
   if (num_ended_ < static_cast<int64_t>(ended_.size())) {
@@ -194,7 +196,10 @@ std::string Utterances::Inconsistency(const HeadDecoding& head) const {
   int64_t index = num_ended_ - static_cast<int64_t>(ended_.size());
   for (const EndedUtterance& utterance : ended_) {
     if (utterance.index != index++) return "the numbers of its utterances do not ascend";
-    if (utterance.begin_frame > utterance.end_frame || utterance.end_frame > last_end_frame_) {
+    const SpokenMs& within = utterance.within;
+    const bool has_times =
+        within.begin >= 0 && within.begin <= within.end && within.end <= searched_ms_;
+    if (!has_times || utterance.end_frame > last_end_frame_) {
       return "the end of an utterance is not among the frames";
     }
     if (utterance.nbest.empty()) return "an utterance has no hypothesis";

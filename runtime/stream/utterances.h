@@ -2,8 +2,11 @@
 #ifndef RUNNEL_RUNTIME_STREAM_UTTERANCES_H_
 #define RUNNEL_RUNTIME_STREAM_UTTERANCES_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,22 +26,21 @@ namespace runnel {
 // An utterance that has ended and was not taken yet.
 struct EndedUtterance {
   int64_t index = 0;
-  int64_t begin_frame = 0;  // the encoder frame before which no token begins
-  int64_t end_frame = 0;    // the encoder frame after its last one
+  int64_t end_frame = 0;  // the encoder frame after its last one
+  SpokenMs within;  // its tokens: from the end of the speech before it to Utterance::searched_ms
   UtteranceEnd end = UtteranceEnd::kFinish;
   std::vector<TokenSequence> nbest;  // best first, at least one, no two with the same text
   // Until it is rescored (Rescore): its encoder frames, or no rows when it is too long for it. None
   // between calls of Stream.
   std::optional<Matrix> to_rescore;
 
-  SpokenFrames frames() const { return {begin_frame, end_frame}; }
-
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
     auto end = static_cast<int32_t>(self.end);
     fields.Counter(self.index);
-    fields.Counter(self.begin_frame);
     fields.Counter(self.end_frame);
+    fields.Value(self.within.begin);
+    fields.Value(self.within.end);
     fields.Value(end);
     const size_t count = fields.Count(self.nbest.size(), sizeof(double) + sizeof(uint64_t));
     if constexpr (Fields::kReading) {
@@ -61,6 +63,9 @@ class Utterances {
  public:
   // `options` are resolved.
   Utterances(const Model& model, const StreamOptions& options);
+
+  // No more audio follows: it ends here, and so do all times.
+  void EndAudio(double audio_ms) { audio_ms_ = std::floor(audio_ms); }
 
   // For a preview: from now on no rule ends an utterance.
   void DisableRules() { has_rules_ = false; }
@@ -99,9 +104,13 @@ class Utterances {
   int64_t text_begin(const Search& search) const {
     return search.num_frames() - endpoints_.num_frames();
   }
-  // The encoder frames in which the tokens of the search are, as FramesOf takes them. While it goes
-  // on, their end is the largest number.
-  SpokenFrames text_frames() const;
+  // The times of the tokens of the search, as TimesOf takes them: up to the end of what is
+  // searched.
+  SpokenMs text_times(const Search& search) const;
+  // The end of the audio of the encoder frames before `end_frame`.
+  double SearchedMs(int64_t end_frame) const {
+    return std::min(EndOfFramesMs(*model_, end_frame), audio_ms_);
+  }
   // Text of the search's first num_stable_ids() ids, which no later audio changes.
   const std::string& stable_text() const { return stable_text_; }
   const TextEnd& stable_end() const { return stable_end_; }
@@ -123,10 +132,12 @@ class Utterances {
     EndpointDetector::VisitState(self.endpoints_, fields);
     fields.Counter(self.num_ended_);
     fields.Counter(self.last_end_frame_);
-    fields.Counter(self.spoken_end_frame_);
+    fields.Value(self.searched_ms_);
+    fields.Value(self.spoken_ms_);
     CutTokens::VisitState(self.cut_tokens_, fields);
     fields.Value(self.are_over_);
-    constexpr size_t kUtteranceSize = 3 * sizeof(int64_t) + sizeof(int32_t) + sizeof(uint64_t);
+    constexpr size_t kUtteranceSize =
+        2 * sizeof(int64_t) + 2 * sizeof(double) + sizeof(int32_t) + sizeof(uint64_t);
     const size_t count = fields.Count(self.ended_.size(), kUtteranceSize);
     if constexpr (Fields::kReading) self.ended_.resize(count);
     for (auto& utterance : self.ended_) EndedUtterance::VisitState(utterance, fields);
@@ -157,10 +168,12 @@ class Utterances {
   std::vector<EndedUtterance> ended_;  // not taken yet
   int64_t num_ended_ = 0;
   int64_t last_end_frame_ = 0;
-  // The encoder frame before which no token of the present utterance begins: that after the times
-  // of the utterances that BeginAfter has ended.
-  int64_t spoken_end_frame_ = 0;
-  CutTokens cut_tokens_;   // that a CTC search may find again
+  double searched_ms_ = 0;  // Utterance::searched_ms of the last one that has ended
+  // Before this no token of the present utterance begins: the end of the speech of the utterances
+  // that have ended, where frames of them are searched again.
+  double spoken_ms_ = 0;
+  double audio_ms_ = std::numeric_limits<double>::infinity();  // whole ones, once it has ended
+  CutTokens cut_tokens_;                                       // that a CTC search may find again
   bool are_over_ = false;  // the last utterance has ended; the search still holds it
   std::string stable_text_;
   TextEnd stable_end_;

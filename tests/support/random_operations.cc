@@ -13,6 +13,18 @@
 namespace runnel::testing {
 namespace {
 
+// Tokens or words, none of which overlap or end later.
+template <class Spoken>
+void ExpectInOrder(const std::vector<Spoken>& all, double latest_ms) {
+  double end_ms = 0;
+  for (const Spoken& one : all) {
+    EXPECT_GE(one.start_ms, end_ms);
+    EXPECT_GE(one.end_ms, one.start_ms);
+    end_ms = one.end_ms;
+  }
+  EXPECT_LE(end_ms, latest_ms);
+}
+
 // A stream, and one with the same operations that is replaced by its copies and restored snapshots.
 class Pair {
  public:
@@ -56,7 +68,20 @@ class Pair {
     EXPECT_EQ(replaced_.text_begin(), plain_.text_begin());
     EXPECT_EQ(replaced_.ChunkReady(), plain_.ChunkReady());
     EXPECT_EQ(replaced_.MinSamplesToChunk(), plain_.MinSamplesToChunk());
+    const double accepted_ms =
+        1000.0 * static_cast<double>(plain_.num_samples()) / plain_.options().sample_rate_hz;
+    EXPECT_LE(plain_.EndOfFramesMs(plain_.num_encoder_frames()), accepted_ms);
+    ExpectInOrder(plain_.TokensSince(0), accepted_ms);
     std::vector<Utterance> more = plain_.TakeUtterances();
+    for (const Utterance& utterance : more) {
+      EXPECT_LE(utterance.start_ms, utterance.end_ms);
+      EXPECT_LE(utterance.end_ms, utterance.searched_ms);
+      EXPECT_LE(utterance.searched_ms, accepted_ms);
+      for (const Hypothesis& hypothesis : utterance.nbest) {
+        ExpectInOrder(hypothesis.tokens, utterance.searched_ms);
+        ExpectInOrder(hypothesis.words, utterance.searched_ms);
+      }
+    }
     ExpectSameUtterances(replaced_.TakeUtterances(), more);
     Append(&utterances_, more);
   }

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "encoder/model_file/model_archive.h"
+#include "frontend/feature_stream.h"
+#include "runtime/model/model_parts.h"
+#include "runtime/search/ctc_search.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/temporary_folder.h"
 
@@ -139,6 +142,23 @@ Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& opt
   stream.Finish();
   stream.Decode();
   return Final(stream);
+}
+
+TokenSequence SearchByHand(const std::vector<float>& samples, const StreamOptions& options,
+                           int64_t begin, int64_t end) {
+  const ModelParts& parts = Tiny()->parts();
+  FeatureStream features(parts.frame_extractor, parts.config.features.sample_scale);
+  features.AcceptSamples(samples.data(), samples.size());
+  features.Finish();
+  std::vector<float> frames(static_cast<size_t>(features.NumFramesReady() * features.dim()));
+  const auto count = static_cast<int64_t>(features.PopFrames(frames.size(), frames.data()));
+  const Matrix rows = parts.encoder.ForwardUnderMask(frames.data(), count, options.chunk_size,
+                                                     options.left_context);
+  const Matrix log_probs = parts.RequireCtcHead().LogProbs(rows.rows());
+  const VocabularyConfig& vocabulary = parts.config.vocabulary;
+  const auto search = MakeCtcSearch(options.search, vocabulary.vocab_size, vocabulary.blank_id);
+  search->Advance(log_probs.rows().float32(begin), std::min(end, log_probs.count()) - begin);
+  return search->NBest(1).front();
 }
 
 void Feed(Stream* stream, const std::vector<float>& samples, size_t max_packet,

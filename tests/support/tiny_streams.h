@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -12,6 +13,7 @@
 #include "encoder/model_file/tensor.h"
 #include "runtime/model.h"
 #include "runtime/result.h"
+#include "runtime/search/search.h"
 #include "runtime/stream.h"
 
 namespace runnel::testing {
@@ -56,6 +58,11 @@ Results Final(const Stream& stream);
 // The results of a stream of the model that gets all samples, (n), in one packet.
 Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& options,
                      const std::shared_ptr<const Model>& model = Tiny());
+
+// The best sequence in the encoder frames from `begin` to before `end`, by hand: all features, the
+// whole utterance under the chunk mask, one search over the frames. Frames count from `begin`.
+TokenSequence SearchByHand(const std::vector<float>& samples, const StreamOptions& options,
+                           int64_t begin = 0, int64_t end = std::numeric_limits<int64_t>::max());
 
 // Packets of 1 to `max_packet` samples, decoding after each, to the end of the audio.
 void Feed(Stream* stream, const std::vector<float>& samples, size_t max_packet,

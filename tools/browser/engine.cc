@@ -102,8 +102,7 @@ void Start(const std::string& text, Engine* engine) {
 std::string Partial(const Stream& stream, double latency_ms) {
   const std::string text = stream.Text();
   const size_t stable_size = stream.StableTextSize();
-  const double audio_ms =
-      static_cast<double>(stream.num_encoder_frames()) * stream.model().encoder_frame_ms();
+  const double audio_ms = stream.EndOfFramesMs(stream.num_encoder_frames());
   return JsonText({{"type", "partial"},
                    {"utterance", stream.utterance_index()},
                    {"stable_text", text.substr(0, stable_size)},

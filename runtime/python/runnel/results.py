@@ -74,7 +74,7 @@ class Utterance:
     index: int  # 0, 1, ... in the stream
     start_ms: float  # of the speech
     end_ms: float
-    searched_ms: float  # end of the last encoder frame that belongs to the utterance
+    searched_ms: float  # end of the audio that belongs to the utterance
     # Why it ended: "endpoint", "end_token" (such as <EOU>), "flush" (finalize_utterance) or
     # "finish".
     end: str

@@ -239,6 +239,22 @@ TEST(LiveStreamTest, StreamsOutliveTheRecognizer) {
   EXPECT_THROW(stream->Fork(), std::invalid_argument);
 }
 
+// The last stable token of an update may last shorter than the update said.
+TEST(LiveStreamTest, TokensOfMergedUpdatesDoNotOverlap) {
+  LiveUpdate merged;
+  merged.tokens = {{1, 0, 40, 1, 0}, {2, 40, 160, 1, 1}, {3, 160, 200, 1, 4}};
+  merged.num_stable_tokens = 2;
+  LiveUpdate next;
+  next.stable_tokens_before = 2;
+  next.tokens = {{4, 120, 150, 1, 3}};
+  merged.Append(next);
+  ASSERT_EQ(merged.tokens.size(), 3U);
+  EXPECT_EQ(merged.tokens[0].end_ms, 40);
+  EXPECT_EQ(merged.tokens[1].start_ms, 40);
+  EXPECT_EQ(merged.tokens[1].end_ms, 120);
+  EXPECT_EQ(merged.tokens[2].start_ms, 120);
+}
+
 TEST(LiveStreamTest, MisuseThrows) {
   EXPECT_THROW(Recognizer(nullptr), std::invalid_argument);
   for (const RecognizerOptions& wrong :

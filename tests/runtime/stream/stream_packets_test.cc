@@ -11,10 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/feature_stream.h"
-#include "runtime/model/model_parts.h"
-#include "runtime/search/ctc_search.h"
 #include "runtime/stream.h"
+#include "runtime/stream/token_times.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
 
@@ -32,6 +30,7 @@ using testing::NoiseOfChangingLevel;
 using testing::OptionGrid;
 using testing::Options;
 using testing::Results;
+using testing::SearchByHand;
 using testing::Tiny;
 
 int64_t NumFrames(size_t num_samples) {
@@ -55,22 +54,13 @@ TEST(StreamPacketsTest, TinyModelSaysSomething) {
 }
 
 TEST(StreamPacketsTest, IsTheEncoderUnderTheMask) {
-  // By hand: all features, the whole utterance under the mask, one search over all frames.
   const std::vector<float> samples = NoiseOfChangingLevel(50123, 2);
-  FeatureStream features(Tiny()->parts().frame_extractor,
-                         Tiny()->parts().config.features.sample_scale);
-  features.AcceptSamples(samples.data(), samples.size());
-  features.Finish();
-  std::vector<float> frames(static_cast<size_t>(features.NumFramesReady() * features.dim()));
-  const auto num_frames = static_cast<int64_t>(features.PopFrames(frames.size(), frames.data()));
+  const double end_ms = 40.0 * static_cast<double>(NumEncoderFrames(NumFrames(samples.size())));
   for (const StreamOptions& options : OptionGrid()) {
     SCOPED_TRACE(Describe(options));
-    const Matrix rows = Tiny()->parts().encoder.ForwardUnderMask(
-        frames.data(), num_frames, options.chunk_size, options.left_context);
-    const Matrix log_probs = Tiny()->parts().RequireCtcHead().LogProbs(rows.rows());
-    const auto search = MakeCtcSearch(options.search, 7, 0);
-    search->Advance(log_probs.rows().float32(), log_probs.count());
-    const TokenSequence expected = search->NBest(1).front();
+    const TokenSequence expected = SearchByHand(samples, options);
+    const std::vector<Token> times =
+        TokenTimes(*Tiny(), Head::kCtc).InMilliseconds(expected.tokens, {0, end_ms});
 
     const Hypothesis actual = DecodeAtOnce(samples, options).front();
     EXPECT_NEAR(actual.score, expected.score, 1e-5 * std::max(1.0, std::abs(expected.score)));
@@ -79,8 +69,7 @@ TEST(StreamPacketsTest, IsTheEncoderUnderTheMask) {
       EXPECT_EQ(actual.tokens[i].id, expected.tokens[i].id);
       EXPECT_EQ(actual.tokens[i].start_ms,
                 40.0 * static_cast<double>(expected.tokens[i].first_frame));
-      EXPECT_EQ(actual.tokens[i].end_ms,
-                40.0 * static_cast<double>(expected.tokens[i].last_frame + 1));
+      EXPECT_EQ(actual.tokens[i].end_ms, times[i].end_ms);
       EXPECT_NEAR(actual.tokens[i].confidence, expected.tokens[i].confidence, 1e-4);
     }
   }

@@ -17,6 +17,7 @@
 #include "runtime/search/ctc_search.h"
 #include "runtime/stream.h"
 #include "runtime/stream/cut_tokens.h"
+#include "runtime/stream/token_times.h"
 #include "tests/support/error_message.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
@@ -100,10 +101,10 @@ TEST(StreamUtterancesTest, TheRulesAreAppliedFrameByFrame) {
         ++num_by_end[static_cast<size_t>(utterance.end)];
         if (!best.tokens.empty()) {
           const auto first = static_cast<double>(best.tokens.front().first_frame);
-          const auto last = static_cast<double>(best.tokens.back().last_frame);
           EXPECT_EQ(utterance.start_ms, first * kFrameMs);
-          // An encoder frame reads 7 frames of 25 ms, 10 ms apart.
-          EXPECT_EQ(utterance.end_ms, std::min(last * kFrameMs + 85, utterance.searched_ms));
+          const SpokenMs within = {0, utterance.searched_ms};
+          EXPECT_EQ(utterance.end_ms,
+                    TokenTimes(*Tiny(), Head::kCtc).SpeechOf(best.tokens, within)->end);
         }
         ++next;
       }

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -12,45 +12,57 @@
 namespace runnel {
 namespace {
 
+constexpr double kTimedFrameMs = 40;
+constexpr double kTailOfTokenMs = 100;
 constexpr int32_t kMark = 9;
 
-bool IsMark(int32_t id) { return id == kMark; }
+std::optional<double> Tail(int32_t id) {
+  return id == kMark ? std::nullopt : std::optional(kTailOfTokenMs);
+}
 
-std::vector<std::pair<int64_t, int64_t>> Frames(const std::vector<TokenSpan>& tokens,
-                                                SpokenFrames within = {0, 100}) {
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  for (const SpokenFrames& frames : FramesOf(tokens, within, IsMark)) {
-    pairs.emplace_back(frames.begin, frames.end);
+using Pairs = std::vector<std::pair<double, double>>;
+
+Pairs Times(const std::vector<TokenSpan>& tokens, SpokenMs within = {0, 4000}) {
+  Pairs pairs;
+  for (const SpokenMs& time : TimesOf(tokens, within, kTimedFrameMs, Tail)) {
+    pairs.emplace_back(time.begin, time.end);
   }
   return pairs;
 }
 
-using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+TEST(TokenTimesTest, ATokenEndsAfterItsTailOrWhereTheNextOneBegins) {
+  EXPECT_EQ(Times({{1, 2, 3, 1}, {2, 6, 6, 1}, {3, 20, 20, 1}}),
+            (Pairs{{80, 240}, {240, 380}, {800, 940}}));
+  EXPECT_TRUE(Times({}).empty());
+}
 
-TEST(TokenTimesTest, ATokenEndsAfterItsLastFrame) {
-  EXPECT_EQ(Frames({{1, 2, 3, 1}, {2, 6, 6, 1}}), (Pairs{{2, 4}, {6, 7}}));
-  EXPECT_EQ(Frames({{1, 2, 9, 1}}, {0, 5}), (Pairs{{2, 5}}));  // a duration beyond the utterance
-  EXPECT_TRUE(Frames({}).empty());
+TEST(TokenTimesTest, NoTokenEndsAfterTheAudio) {
+  EXPECT_EQ(Times({{1, 2, 9, 1}}, {0, 200}), (Pairs{{80, 200}}));
+  // Frames of a padded subsampling lie behind the audio: their tokens begin earlier.
+  EXPECT_EQ(Times({{1, 2, 2, 1}, {2, 5, 5, 1}, {3, 6, 6, 1}}, {0, 190}),
+            (Pairs{{80, 170}, {170, 180}, {180, 190}}));
+  EXPECT_EQ(Times({{1, 2, 2, 1}, {2, 2, 2, 1}}, {0, 15}), (Pairs{{0, 5}, {5, 15}}));  // no room
 }
 
 // After FinalizeUtterance, tokens may begin in frames of words that were handed out.
-TEST(TokenTimesTest, FramesBeforeTheFirstOneAreLeftOut) {
-  EXPECT_EQ(Frames({{1, 2, 5, 1}, {2, 7, 7, 1}}, {4, 100}), (Pairs{{4, 6}, {7, 8}}));
-  EXPECT_EQ(Frames({{1, 2, 2, 1}, {kMark, 3, 3, 1}, {2, 3, 5, 1}, {3, 6, 6, 1}}, {5, 100}),
-            (Pairs{{5, 5}, {5, 5}, {5, 6}, {6, 7}}));
+TEST(TokenTimesTest, NoTokenBeginsBeforeItsUtterance) {
+  EXPECT_EQ(Times({{1, 2, 5, 1}, {2, 7, 7, 1}}, {160, 4000}), (Pairs{{160, 280}, {280, 420}}));
+  EXPECT_EQ(Times({{1, 2, 2, 1}, {kMark, 3, 3, 1}, {2, 3, 5, 1}, {3, 6, 6, 1}}, {200, 4000}),
+            (Pairs{{200, 200}, {200, 200}, {200, 240}, {240, 380}}));
 }
 
-TEST(TokenTimesTest, OfTokensOnOneFrameTheLastOneHasADuration) {
-  EXPECT_EQ(Frames({{1, 2, 2, 1}, {2, 2, 2, 1}, {3, 2, 5, 1}}), (Pairs{{2, 2}, {2, 2}, {2, 6}}));
+TEST(TokenTimesTest, OfTokensOnOneFrameTheFirstOnesBeginEarlier) {
+  EXPECT_EQ(Times({{1, 2, 2, 1}, {2, 2, 2, 1}, {3, 2, 5, 1}}),
+            (Pairs{{60, 70}, {70, 80}, {80, 340}}));
 }
 
 TEST(TokenTimesTest, AMarkIsWhereTheTokenBeforeItEnds) {
-  EXPECT_EQ(Frames({{1, 2, 3, 1}, {kMark, 9, 12, 1}, {kMark, 14, 14, 1}, {2, 20, 20, 1}}),
-            (Pairs{{2, 4}, {4, 4}, {4, 4}, {20, 21}}));
+  EXPECT_EQ(Times({{1, 2, 3, 1}, {kMark, 9, 12, 1}, {kMark, 14, 14, 1}, {2, 20, 20, 1}}),
+            (Pairs{{80, 260}, {260, 260}, {260, 260}, {800, 940}}));
   // It does not shorten that token.
-  EXPECT_EQ(Frames({{1, 2, 2, 1}, {kMark, 2, 2, 1}}), (Pairs{{2, 3}, {3, 3}}));
-  EXPECT_EQ(Frames({{kMark, 5, 7, 1}, {kMark, 6, 6, 1}, {1, 6, 6, 1}}),
-            (Pairs{{5, 6}, {6, 6}, {6, 7}}));  // the first token is where it is emitted
+  EXPECT_EQ(Times({{1, 2, 2, 1}, {kMark, 2, 2, 1}}), (Pairs{{80, 220}, {220, 220}}));
+  EXPECT_EQ(Times({{kMark, 5, 7, 1}, {kMark, 6, 6, 1}, {1, 6, 6, 1}}),
+            (Pairs{{200, 240}, {240, 240}, {240, 380}}));  // the first token is where it is emitted
 }
 
 TEST(TokenTimesTest, NoTokensOverlap) {
@@ -63,19 +75,20 @@ TEST(TokenTimesTest, NoTokensOverlap) {
       tokens.push_back(
           {random() % 3 == 0 ? kMark : 1, frame, frame + static_cast<int64_t>(random() % 5), 1});
     }
-    const int64_t end_frame = frame + 1;
-    const int64_t begin_frame = static_cast<int64_t>(random() % 4);
-    if (begin_frame > end_frame) continue;
-    const std::vector<SpokenFrames> frames = FramesOf(tokens, {begin_frame, end_frame}, IsMark);
-    ASSERT_EQ(frames.size(), tokens.size());
-    for (size_t k = 0; k < frames.size(); ++k) {
-      EXPECT_LE(frames[k].begin, frames[k].end);
-      EXPECT_LE(frames[k].end, k + 1 < frames.size() ? frames[k + 1].begin : end_frame);
-      if (k == 0 || !IsMark(tokens[k].id)) {
-        EXPECT_EQ(frames[k].begin, std::max(tokens[k].first_frame, begin_frame));
-      } else {
-        EXPECT_EQ(frames[k].begin, frames[k - 1].end);
-        EXPECT_EQ(frames[k].begin, frames[k].end);
+    const double begin_ms = static_cast<double>(random() % 200);
+    const double end_ms = begin_ms + static_cast<double>(random() % 1000);
+    const std::vector<SpokenMs> times = TimesOf(tokens, {begin_ms, end_ms}, kTimedFrameMs, Tail);
+    ASSERT_EQ(times.size(), tokens.size());
+    for (size_t k = 0; k < times.size(); ++k) {
+      EXPECT_GE(times[k].begin, begin_ms);
+      EXPECT_LE(times[k].begin, times[k].end);
+      EXPECT_LE(times[k].end, k + 1 < times.size() ? times[k + 1].begin : end_ms);
+      if (k > 0 && tokens[k].id == kMark) {
+        EXPECT_EQ(times[k].begin, times[k - 1].end);
+        EXPECT_EQ(times[k].begin, times[k].end);
+      } else if (times[k].begin > begin_ms) {
+        EXPECT_GE(times[k].end - times[k].begin, kLeastTokenMs);
+        EXPECT_LE(times[k].begin, static_cast<double>(tokens[k].first_frame) * kTimedFrameMs);
       }
     }
   }

@@ -89,14 +89,19 @@ def test_greedy_search(case, i):
 
 @pytest.mark.parametrize("case, i", OF_TDT)
 def test_tokens_last_for_their_durations(case, i):
-    """One encoder frame at least, and to the next token or the end of the audio at most."""
+    """One encoder frame at least, and to the next token or the end of the audio at most. Of several
+    tokens on one frame, those before the last one last 10 ms before it."""
     _, arrays = converted(case)
     tokens = decode(case, i)[0]["tokens"]
-    starts, durations = arrays[f"greedy_{i}_frames"], arrays[f"greedy_{i}_durations"]
-    ends = np.minimum(starts + np.maximum(durations, 1), [*starts[1:], len(arrays[f"encoder_{i}"])])
     frame_ms = 80 if case == "tdt_streaming" else 40
-    assert [token["start_ms"] for token in tokens] == (starts * frame_ms).tolist()
-    assert [token["end_ms"] for token in tokens] == (ends * frame_ms).tolist()
+    starts = frame_ms * arrays[f"greedy_{i}_frames"]
+    ends = starts + frame_ms * np.maximum(arrays[f"greedy_{i}_durations"], 1)
+    latest = min(frame_ms * len(arrays[f"encoder_{i}"]), 10 * len(arrays["features"]))
+    for k in reversed(range(len(ends))):
+        ends[k] = min(ends[k], latest)
+        latest = starts[k] = min(starts[k], ends[k] - 10)
+    assert [token["start_ms"] for token in tokens] == starts.tolist()
+    assert [token["end_ms"] for token in tokens] == ends.tolist()
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])

@@ -1,5 +1,6 @@
 #include "tools/decode/formats/recording_formatters.h"
 
+#include <cmath>
 #include <utility>
 
 #include "tools/cli/decimal.h"
@@ -37,9 +38,10 @@ Ctm::Ctm(std::string id) : id_(std::move(id)) {}
 std::string Ctm::Add(const Utterance& utterance) {
   std::string lines;
   for (const Word& word : utterance.nbest.at(0).words) {
-    lines += id_ + " 1 " + Decimal(word.start_ms / 1000, 3) + " " +
-             Decimal((word.end_ms - word.start_ms) / 1000, 3) + " " + word.text + " " +
-             Decimal(static_cast<double>(word.confidence), 3) + "\n";
+    const double start_ms = std::round(word.start_ms);
+    const double duration_ms = std::round(word.end_ms) - start_ms;  // their sum is the end
+    lines += id_ + " 1 " + Decimal(start_ms / 1000, 3) + " " + Decimal(duration_ms / 1000, 3) +
+             " " + word.text + " " + Decimal(static_cast<double>(word.confidence), 3) + "\n";
   }
   return lines;
 }
