@@ -12,14 +12,15 @@ import soundfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 from models.digits.score import align  # noqa: E402
-from tools.benchmark.accuracy import evaluate, hotwords, plain_text, windows  # noqa: E402
+from tools.benchmark.accuracy import (  # noqa: E402
+    evaluate, hotwords, plain_text, windows, word_times)
 
 ID = "caf\u00e9"
 TIMES = "; echo 'audio 6.00 s, wall 2.00 s' >&2"
 
 
 def run(tmp_path: pathlib.Path, script: str, *flags: str,
-        manifest: str = f"id\tset\ttext\n{ID}\ttest\tOne two.\n") -> int:
+        manifest: str = f"id\tset\ttext\n{ID}\ttest\tOne two.\n", main=evaluate.main) -> int:
     """Runs the command on one recording; `script` is the shell program that decodes."""
     (tmp_path / "wav").mkdir()
     soundfile.write(tmp_path / "wav" / f"{ID}.wav", np.ones(24000, np.int16), 8000)
@@ -27,8 +28,8 @@ def run(tmp_path: pathlib.Path, script: str, *flags: str,
     program = tmp_path / "decode_wav"
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     program.chmod(0o755)
-    return evaluate.main(["--model=m.pt", f"--manifest={tmp_path}/manifest.tsv",
-                          f"--decode_wav={program}", *flags])
+    return main(["--model=m.pt", f"--manifest={tmp_path}/manifest.tsv",
+                 f"--decode_wav={program}", *flags])
 
 
 def test_rates_and_flags(tmp_path, capsys):
@@ -197,3 +198,26 @@ def test_cached_windows_take_turns_with_others(tmp_path, capsys):
     passed = (tmp_path / "flags").read_text(encoding="utf-8").splitlines()[3:]
     assert ["--cached_windows" in line for line in passed] == [True, False, True, False, True]
     assert all("--chunk_size=16" in line for line in passed)
+
+
+def test_errors_of_times_of_words(tmp_path, capsys):
+    truth = tmp_path / "truth.ctm"
+    truth.write_text(f"{ID} 1 0.100 0.200 one\n{ID} 1 0.400 0.100 two\n", encoding="utf-8")
+    script = (f'echo "{ID} 1 0.120 0.150 One 0.9"; echo "{ID} 1 0.270 0.100 odd 0.9"; '
+              f'echo "{ID} 1 0.460 0.110 two 0.9"')
+    assert run(tmp_path, script, f"--truth={truth}", main=word_times.main) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2 of 2 words, 1 of 1 recordings", "",
+        "| of | median error | mean | median | 90 % |",
+        "| --- | --- | --- | --- | --- |",
+        "| start | +40 ms | 40 ms | 40 ms | 56 ms |",
+        "| end | +20 ms | 50 ms | 50 ms | 66 ms |",
+        "| duration | -20 ms | 30 ms | 30 ms | 46 ms |"]
+
+
+def test_a_truth_without_the_words(tmp_path, capsys):
+    truth = tmp_path / "truth.ctm"
+    truth.write_text(f"{ID} 1 0.100 0.200 nine\n", encoding="utf-8")
+    assert run(tmp_path, f'echo "{ID} 1 0.1 0.1 one 1"', f"--truth={truth}",
+               main=word_times.main) == 1
+    assert capsys.readouterr().err == "word_times: no word of the truth was recognised\n"
