@@ -4,6 +4,8 @@ import re
 import subprocess
 from typing import Set
 
+import pytest
+
 from tool_runner import ROOT
 
 DEBIAN = ROOT / "tools/deploy/debian"
@@ -82,3 +84,13 @@ def test_scripts_are_valid():
         assert shell in ("#!/usr/bin/env bash", "#!/bin/sh"), script
         subprocess.run(["bash" if "bash" in shell else "sh", "-n", script], check=True)
         assert script.stat().st_mode & 0o111, f"{script} is not executable"
+
+
+@pytest.mark.parametrize("name, status", [("build", 0), ("reference", 0), ("python", 0),
+                                          ("wheel", 0), ("minimal", 1), ("test", 1), ("bench", 1),
+                                          ("package", 1), ("check", 1)])
+def test_a_system_without_apt_is_told_what_it_needs(tmp_path, name, status):
+    done = subprocess.run(["/bin/bash", ROOT / "tools" / "install_packages.sh", name],
+                          env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (status, "", 1)
+    assert "not a Debian system" in done.stderr and "cmake" in done.stderr

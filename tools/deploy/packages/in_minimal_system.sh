@@ -20,6 +20,9 @@ tools/install_packages.sh build
 without_libtorch
 # shellcheck disable=SC2086  # options
 command time -f 'in_minimal_system: make demo took %e s, and of processors %U s user, %S s system time' make demo ${JOBS:+JOBS=$JOBS}
+if [ "${RUNNEL_WERROR:-OFF}" != OFF ] && ! grep -q -e -Werror build/build.ninja; then
+  die "the build has no -Werror, expected it with RUNNEL_WERROR=$RUNNEL_WERROR"
+fi
 ! grep -q torch build/compile_commands.json build/build.ninja || die "the build names LibTorch"
 
 libraries="$(ldd build/bin/decode_wav | sed -n 's/.*=> \(\S*\) .*/\1/p')"
@@ -39,11 +42,14 @@ if [ "$1" = serve ]; then
   # shellcheck disable=SC2086  # options
   make serve PORT=0 ${JOBS:+JOBS=$JOBS} >/tmp/serve 2>&1 &
   server=$!
+  polls=0
   until url="$(sed -n 's/^stream_server: listening on \(http[^ ]*\) .*/\1/p' /tmp/serve)" && [ -n "$url" ]; do
     kill -0 "$server" 2>/dev/null || die "make serve ended: $(tail -n 50 /tmp/serve)"
+    polls=$((polls + 1))
+    [ "$polls" -le 900 ] || die "make serve does not listen after 30 minutes: $(tail -n 50 /tmp/serve)"
     sleep 2
   done
-  answer="$(curl --silent --show-error --data-binary @models/digits/samples/ked_year.flac "$url/v1/recognize")"
+  answer="$(curl --silent --show-error --max-time 300 --data-binary @models/digits/samples/ked_year.flac "$url/v1/recognize")"
   kill "$server"
   wait "$server" || true
   grep 'warning:' /tmp/serve || true
