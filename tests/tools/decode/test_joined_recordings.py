@@ -5,6 +5,7 @@ Kinds that libsndfile does not write need ffmpeg (Debian: ffmpeg).
 
 import pathlib
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -206,6 +207,13 @@ def mp3_in_wav(mp3: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
+def with_info_frame(container: bytes) -> bytes:
+    """Its first frame of MP3, of one channel, becomes that of the encoder."""
+    at = re.search(rb"\xff[\xf3\xfb][\x10-\xe0]", container).start()
+    at += 21 if container[at + 1] & 8 else 13  # behind the side information of MPEG 1 and 2
+    return container[:at] + b"Info" + container[at + 4:]
+
+
 def test_what_a_recording_holds_is_not_another(tmp_path, recordings):
     """Covers, attached files and the first frame of MP3's encoder are parts of the recording."""
     if "mp3" not in recordings:
@@ -221,6 +229,11 @@ def test_what_a_recording_holds_is_not_another(tmp_path, recordings):
         files[f"{name}.ape.mp3"] = recordings["mp3"] + ape_tag(data)
         files[f"{name}.m4a"] = recordings["m4a"] + struct.pack(">I", 8 + len(data)) + b"free" + data
     files["mp3_in.wav"] = mp3_in_wav(recordings["mp3"])
+    for kind in "avi", "flv", "asf", "ts", "mov", "mka":
+        made = tmp_path / f"info.{kind}"
+        subprocess.run(["ffmpeg", "-v", "error", "-i", SAMPLES / f"{NAME}.flac", "-c:a",
+                        "libmp3lame", "-ar", "44100", made], check=True)
+        files[made.name] = with_info_frame(made.read_bytes())
     (tmp_path / "cover.avif").write_bytes(AVIF)
     (tmp_path / "cover.mp3").write_bytes(recordings["mp3"])
     for held_file in "cover.avif", "cover.mp3":
