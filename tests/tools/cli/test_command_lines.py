@@ -106,7 +106,7 @@ def test_an_argument_too_many(tool, taken):
     ("decode_wav", ["--model=m", "--wav=a.wav", "--batch_streams=0"], "--batch_streams is 0"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--num_threads=-1"], "--num_threads is -1"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--num_threads=2000000000"],
-     "--num_threads is 2000000000, expected 1 to 1024"),
+     "--num_threads is 2000000000, expected 0 to 1024"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--batch_streams=2000000000"],
      "--batch_streams is 2000000000, expected 1 to 65536"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--channel=-2"],
