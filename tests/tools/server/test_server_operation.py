@@ -123,17 +123,22 @@ def test_resume_refused(keeper, snapshot_folder):
         start(socket, rate, resume=True)
         socket.send_bytes(pcm16(samples))
         token = socket.receive_until("snapshot")["token"]
-    kept = [path for path in snapshot_folder.rglob("*") if path.is_file() and token in path.name]
-    content = kept[0].read_bytes()
+    content = (snapshot_folder / token).read_bytes()
     middle = len(content) // 2
     changed = bytes([content[middle] ^ 1])
+    # Of no stream that runs, which could store a newer snapshot.
+    copy = "1" * 32
+    kept = snapshot_folder / copy
     for damaged in [content[:-1], content[:middle] + changed + content[middle + 1:], b"",
                     b"runnel-session 9"]:
-        kept[0].write_bytes(damaged)
+        kept.write_bytes(damaged)
         with keeper.open() as socket:
-            socket.send_json(type="resume", version=1, token=token)
+            socket.send_json(type="resume", version=1, token=copy)
             assert socket.receive_json()["code"] == "snapshot_invalid"
             assert socket.close_code() == 1008
+    kept.write_bytes(content)
+    with resume(keeper, copy)[0]:
+        pass
     with keeper.open() as socket:
         socket.send_json(type="resume", version=1, token="0" * 32)
         assert socket.receive_json()["code"] == "snapshot_unknown"
