@@ -54,6 +54,8 @@ def connect(port: int, tls: Any = None, receive_buffer: Optional[int] = None) ->
     raw.settimeout(PATIENCE_S)
     if receive_buffer is not None:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        # The server's system sizes its own buffer by the segments.
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
     raw.connect(("127.0.0.1", port))
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return tls.wrap_socket(raw, server_hostname="localhost") if tls else raw

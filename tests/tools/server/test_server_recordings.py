@@ -112,19 +112,19 @@ def test_a_long_reply_begins_before_its_end(tmp_path, version):
 
 
 @pytest.mark.parametrize("target", ["/v1/recognize", "/v1/listen", "/v1/audio/transcriptions"])
-def test_blanks_before_json(tmp_path, target):
+def test_blanks_before_json(tmp_path, server, target):
     samples, rate = soundfile.read(FILES[LONGEST], dtype="int16")
     soundfile.write(tmp_path / "a.flac", np.concatenate([samples, np.zeros(600 * rate, "<i2")]),
                     rate)
     body, headers = (tmp_path / "a.flac").read_bytes(), {}
     if target.endswith("transcriptions"):
         body, headers = form_of(body)
-    with Server("--reply_interval_s=0.001") as server:
-        answer = request(server.port, target, "POST", body, headers=headers)
-        assert answer.status == 200 and TEXTS[LONGEST] in json.dumps(answer.json())
-        # A recording that ends early: what the header would say is in the JSON or a trailer.
-        answer = request(server.port, target, "POST", b"no audio", headers=headers)
-        assert answer.status == 400
+    with Server("--reply_interval_s=0.001") as hasty:
+        answer = request(hasty.port, target, "POST", body, headers=headers)
+        assert answer.status == 200 and answer.body.startswith(b"\n")
+        assert TEXTS[LONGEST] in json.dumps(answer.json())
+    answer = request(server.port, target, "POST", b"no audio", headers=headers)
+    assert answer.status == 400
 
 
 def test_text_has_no_blanks(tmp_path):
@@ -249,3 +249,23 @@ def test_refused_recordings_are_told_when_to_come_again():
             answer = request(server.port, "/v1/recognize", "POST", bytes(size))
             assert answer.status == 503 and answer.json()["error"]["code"] == "full"
             assert int(answer.headers["retry-after"]) > 0
+
+
+def test_progress_is_merged_for_a_slow_reader(tmp_path):
+    """What waits does not grow with the number of chunks, and no text is lost."""
+    samples, rate = soundfile.read(FILES[LONGEST], dtype="int16")
+    length_s = 600
+    soundfile.write(tmp_path / "a.flac", np.concatenate([samples, np.zeros(length_s * rate, "<i2"),
+                                                         samples]), rate)
+    body = (tmp_path / "a.flac").read_bytes()
+    with Server("--max_send_queue_kb=1", "--send_timeout_s=600") as server, \
+            connect(server.port, receive_buffer=2048) as connection:
+        target = "?stream=true&chunk_size=1&endpointing=true"
+        connection.sendall(HEAD(target, len(body)).encode() + body)
+        server.wait_for(lambda now: now["runnel_audio_seconds_total"] > length_s)
+        answer, _ = read_answer(connection)
+        events = events_of(answer.body)
+        texts = [event["nbest"][0]["text"] for event in events if "nbest" in event]
+        assert " ".join(filter(None, texts)) == f"{TEXTS[LONGEST]} {TEXTS[LONGEST]}"
+        progress = [event for event in events if event["type"] == "progress"]
+        assert 0 < len(progress) < length_s / 0.04 / 2  # of 0.04 s each

@@ -1,5 +1,6 @@
 #include "tools/server/transport/http_upload.h"
 
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/http/error.hpp>
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/live_update.h"
 #include "runtime/model.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
@@ -232,20 +234,32 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
                              ReplyWith(format_));
   }
 
-  // The result in this format, perhaps in pieces, or an error.
+  // The result in this format, perhaps in pieces, or an error. Updates are merged while as much
+  // waits for the client as may, so that what waits does not grow with their number.
   RecordingReceiver ReplyWith(const std::shared_ptr<RecordingFormat>& format) {
     const auto post = Poster();
-    const auto send = [post](std::string piece) {
+    const auto send = [post, num_unsent = num_unsent_](std::string piece) {
       if (piece.empty()) return;
+      *num_unsent += piece.size();
       post([piece = std::move(piece)](HttpUpload* self) { self->OnPiece(piece); });
     };
+    const auto merged = std::make_shared<std::optional<LiveUpdate>>();
     RecordingReceiver receiver;
     receiver.on_start = [send, format](const RecordingStart& start) { send(format->Begin(start)); };
-    receiver.on_update = [send, format](const LiveUpdate& update) { send(format->Add(update)); };
-    receiver.on_result = [post, format](const RecordingResult& result) {
+    receiver.on_update = [send, format, merged, num_unsent = num_unsent_,
+                          max_unsent = limits().max_send_queue_bytes()](LiveUpdate update) {
+      if (merged->has_value()) {
+        (*merged)->Append(std::move(update));
+      } else {
+        *merged = std::move(update);
+      }
+      if (*num_unsent < max_unsent) send(format->Add(*std::exchange(*merged, std::nullopt)));
+    };
+    receiver.on_result = [post, format, merged](const RecordingResult& result) {
       HttpReply reply;
       reply.content_type = format->content_type();
-      reply.body = format->Finish(result);
+      if (merged->has_value()) reply.body = format->Add(**merged);
+      reply.body += format->Finish(result);
       if (result.announced_ms.has_value()) {
         reply.headers.emplace_back("X-Announced-Ms", Decimal(*result.announced_ms, 0));
       }
@@ -291,7 +305,9 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     const std::string filler = format_->Filler();
     // The header alone tells whether the client is there.
     const bool may_begin = !filler.empty() || (has_client_ended_ && !connection_->is_http10());
-    if (may_begin && !is_sending_ && pieces_.empty()) OnPiece(filler);
+    if (!may_begin || is_sending_ || !pieces_.empty()) return;
+    *num_unsent_ += filler.size();
+    OnPiece(filler);
   }
 
   // A piece of the reply is there.
@@ -324,9 +340,12 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     if (pieces_.empty() && reply_.has_value()) return SendLastPiece();
     if (pieces_.empty()) return;
     is_sending_ = true;
-    connection_->SendPiece(
-        std::exchange(pieces_, std::string()),
-        [self = shared_from_this()](const SystemError& error) { self->OnPieceSent(error); });
+    const auto on_sent = [self = shared_from_this(),
+                          size = pieces_.size()](const SystemError& error) {
+      *self->num_unsent_ -= size;
+      self->OnPieceSent(error);
+    };
+    connection_->SendPiece(std::exchange(pieces_, std::string()), on_sent);
   }
 
   // A reply that is cut ends without its end, so that no client takes it for a result.
@@ -343,13 +362,13 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   void EndPieces(HttpReply reply) {
     if (reply_.has_value()) return;  // it is complete
     share_.EndWork();
-    if (reply.status == 200) {
-      pieces_ += reply.body;
-    } else {
+    if (reply.status != 200) {
       reply = dialect_.in_words(std::move(reply), connection_->context().id);
-      pieces_ += format_->ErrorPiece(reply.body);
+      reply.body = format_->ErrorPiece(reply.body);
       is_cut_ = !format_->is_event_stream();
     }
+    *num_unsent_ += reply.body.size();
+    pieces_ += reply.body;
     reply_ = std::move(reply);
     SendPieces();
   }
@@ -433,6 +452,8 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   std::optional<HttpReply> reply_;  // waits for the operation under way
   // Of a reply in pieces.
   std::string pieces_;  // wait for the operation under way
+  // Bytes of the pieces that wait or are being sent. The threads of the job use it, too.
+  const std::shared_ptr<std::atomic<size_t>> num_unsent_ = std::make_shared<std::atomic<size_t>>(0);
   bool is_sending_ = false;
   bool is_cut_ = false;
 };
