@@ -10,6 +10,7 @@ import {keepInLink} from './settings.js';
 import {SourceError, openFile, openMicrophone} from './sources.js';
 
 const LEAST_SHARE = 0.02; // of which the time of the rest is told
+const REFUSED_FILE = [400, 413, 415]; // of HTTP: the file is at fault, not the server
 
 const byId = (id) => document.getElementById(id);
 const elements = Object.fromEntries(['status', 'caption', 'ended', 'stable', 'tentative', 'hint', 'error',
@@ -178,8 +179,8 @@ function upload(file) {
   on('stopped', () => end(run));
   // A file that the server does not take may be one that the browser can decode.
   listen(run, `Reading ${file.name}`, (failure) => {
-    if (failure.hasBegun || failure.code === 'unauthorized') return showError(explain(failure));
-    decodeHere(file);
+    if (REFUSED_FILE.includes(failure.status)) return decodeHere(file);
+    showError(explain(failure));
   });
 }
 

@@ -5,7 +5,7 @@ import {utteranceOf} from './utterance.js';
 /**
  * Has the events of a Session (session.js), without "reconnecting", and "sending" {share} until the
  * file has arrived. "ready" has also {durationMs}, undefined if the file does not tell it. "failed"
- * has also {hasBegun}: whether the server could read the file.
+ * has also {status}: that of HTTP, 0 for none.
  */
 export class Upload extends EventTarget {
   /** `url` of v1/recognize, `token` or "", `options`: further fields of the form. */
@@ -99,7 +99,7 @@ export class Upload extends EventTarget {
   fail({code, message}) {
     if (this.isOver) return;
     this.isOver = true;
-    this.emit('failed', {code, hasBegun: this.hasBegun,
+    this.emit('failed', {code, status: this.request.status,
       message: explanationOf(code) ?? `${this.fileName}: ${message}.`});
   }
 

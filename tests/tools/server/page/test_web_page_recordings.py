@@ -158,6 +158,15 @@ def test_a_file_that_is_too_large_for_the_server_is_decoded_by_the_browser(page,
         page.wait_for(is_recognised(TEXTS["ked_year"]))
 
 
+def test_a_recording_that_a_full_server_refuses_is_not_decoded_by_the_browser(page):
+    with Server("--max_uploads=0") as server:
+        page.open(server.url)
+        page.evaluate(EARLY)
+        page.choose_file("#file", FILES["ked_year"])
+        page.wait_for(f"error.textContent.startsWith('The server is full.') && {IS_IDLE}")
+        assert page.evaluate("numBytes") == 0
+
+
 def test_what_cannot_be_dropped(server, page, tmp_path):
     """One line says why, and the text before stays."""
     notes = tmp_path / "notes.txt"
