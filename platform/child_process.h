@@ -26,10 +26,11 @@ struct ProcessEnd {
 // place. One thread at a time.
 class ChildProcess {
  public:
-  // `words`: the path of the program and its arguments. `environment`: "NAME=value" each. `input`
-  // and `output` become its descriptors 0 and 1; an input of -1 is empty. Throws std::system_error.
+  // `words`: the path of the program and its arguments. `environment`: "NAME=value" each. `input`,
+  // `output` and `errors` become its descriptors 0 to 2. An input of -1 is empty, and errors of -1
+  // are lost. Throws std::system_error.
   ChildProcess(std::vector<std::string> words, std::vector<std::string> environment, int input,
-               int output);
+               int output, int errors);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

@@ -230,7 +230,7 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
     console->SetStatus("");
     results.push_back(result);
     std::printf("%s", TableRow(result).c_str());
-    std::fflush(stdout);
+    FlushStandardOutput();
   }
   if (!FLAGS_json.empty()) WriteTextFile(FLAGS_json, ReportJson(machine, results));
   if (!FLAGS_csv.empty()) WriteTextFile(FLAGS_csv, ReportCsv(results));
@@ -267,7 +267,7 @@ int Run(Console* console) {
     std::unique_ptr<const Baseline> baseline;
     if (FLAGS_baseline) baseline = LoadBaseline(ModelFile(), model->parts().config.encoder);
     std::printf("%s", startup.c_str());
-    std::fflush(stdout);
+    FlushStandardOutput();
     RunTable(model, pool, setting, head, baseline.get(), console);
   }
   return kExitSuccess;

@@ -55,7 +55,7 @@ constexpr int kUnitsOfTheModel = 4233;  // as in AISHELL; those that spell no wo
 
 void Print(const std::string& name, double value, int decimals, const std::string& unit) {
   std::printf("%-40s %12s %s\n", name.c_str(), Decimal(value, decimals).c_str(), unit.c_str());
-  std::fflush(stdout);
+  FlushStandardOutput();
 }
 
 double MiB(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }

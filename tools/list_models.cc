@@ -63,7 +63,7 @@ std::string StreamingOf(const Model& model) {
   return text;
 }
 
-void Print(const std::string& file, const Model& model) {
+std::string Describe(const std::string& file, const Model& model) {
   const auto bytes = static_cast<double>(std::filesystem::file_size(std::filesystem::u8path(file)));
   std::string text = file + ": " + model.name() + ", " + Decimal(bytes / 1e6, 1) + " MB\n  " +
                      KindOf(model.parts()) + ", " + std::to_string(model.tokens().size()) +
@@ -73,21 +73,22 @@ void Print(const std::string& file, const Model& model) {
     languages += (languages.empty() ? "  languages: " : ", ") + language;
   }
   if (!languages.empty()) text += languages + "\n";
-  text += "  " + StreamingOf(model) + "; " + model.ComputeDescription() + "\n";
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  return text + "  " + StreamingOf(model) + "; " + model.ComputeDescription() + "\n";
 }
 
 int Run(Console* console) {
   RequireFlag("model", kModelFile);
   bool has_failed = false;
   for (const std::string& file : FilesOf("model")) {
+    std::string text;
     try {
-      Print(file, *Model::Load(file));
+      text = Describe(file, *Model::Load(file));
     } catch (const std::exception& error) {
       console->Error(error.what());
       has_failed = true;
     }
+    std::fputs(text.c_str(), stdout);
+    FlushStandardOutput();
   }
   return has_failed ? kExitFailure : kExitSuccess;
 }

@@ -1,19 +1,21 @@
 // live_captions: shows what is spoken into a microphone, while it is spoken.
 #include <gflags/gflags.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "frontend/audio_source.h"
+#include "platform/child_process.h"
 #include "platform/process.h"
+#include "platform/socket_pair.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "tools/cli/audio_flags.h"
@@ -51,23 +53,28 @@ constexpr int kNoRecorder = 127;  // exit code of a shell without the program
 // Records until it is interrupted; its WAV file becomes the standard input of this process.
 class Recorder {
  public:
-  explicit Recorder(int rate_hz) : pipe_(::popen(Command(rate_hz).c_str(), "r")) {
-    if (pipe_ == nullptr || ::dup2(::fileno(pipe_), STDIN_FILENO) < 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot start a recorder");
+  explicit Recorder(int rate_hz) {
+    try {
+      Start(rate_hz);
+    } catch (const std::system_error& error) {
+      throw std::system_error(error.code(), "cannot start a recorder");
     }
   }
 
-  // When its audio has ended. Throws std::runtime_error when it has failed; it has said why.
+  // When no more audio is read, which ends a recorder that still records. Throws std::runtime_error
+  // when it has failed; it has said why.
   void CheckEnd() {
-    const int status = ::pclose(pipe_);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == kNoRecorder) {
+    ::close(STDIN_FILENO);
+    const std::optional<ProcessEnd> end = process_->WaitForEnd();
+    const int status = end.has_value() && !end->by_signal ? end->number : 0;
+    if (status == kNoRecorder) {
       throw std::runtime_error(
           "there is no arecord and no parec, expected Debian's package alsa-utils or "
           "pulseaudio-utils, or audio by --wav");
     }
-    if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && !has_recorded_) {
-      throw std::runtime_error("the recorder ended with exit code " +
-                               std::to_string(WEXITSTATUS(status)) + " and without audio");
+    if (status != 0 && !has_recorded_) {
+      throw std::runtime_error("the recorder ended with exit code " + std::to_string(status) +
+                               " and without audio");
     }
   }
 
@@ -83,7 +90,24 @@ class Recorder {
            rate + "; else exit " + std::to_string(kNoRecorder) + "; fi";
   }
 
-  std::FILE* pipe_;
+  static std::vector<std::string> Environment() {
+    std::vector<std::string> variables;
+    for (char** variable = ::environ; *variable != nullptr; ++variable) {
+      variables.emplace_back(*variable);
+    }
+    return variables;
+  }
+
+  void Start(int rate_hz) {
+    const auto [ours, theirs] = MakeSocketPair();
+    process_.emplace(std::vector<std::string>{"/bin/sh", "-c", Command(rate_hz)}, Environment(), -1,
+                     theirs.get(), STDERR_FILENO);
+    if (::dup2(ours.get(), STDIN_FILENO) < 0) {
+      throw std::system_error(errno, std::generic_category());
+    }
+  }
+
+  std::optional<ChildProcess> process_;
   bool has_recorded_ = false;
 };
 
@@ -93,7 +117,7 @@ void ShowUtterances(Stream* stream, Console* console) {
     if (text.empty()) continue;
     console->SetStatus("");
     std::puts(text.c_str());
-    std::fflush(stdout);
+    FlushStandardOutput();
   }
 }
 

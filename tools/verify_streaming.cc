@@ -166,7 +166,7 @@ std::string Verify(Precision precision, const std::vector<float>& samples, Conso
   if (FLAGS_verbose) {
     for (const std::string& line : report.setting_lines) std::printf("  %s\n", line.c_str());
   }
-  std::fflush(stdout);
+  FlushStandardOutput();
   for (const Check& check : report.checks) {
     if (!check.passed()) return name + ": " + check.Failure();
   }

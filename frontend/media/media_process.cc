@@ -100,7 +100,7 @@ MediaProcess::MediaProcess(const std::string& program, int file, MediaSource sou
     : process_({program, source == MediaSource::kFile ? kMediaOfFile : kMediaOfStream, container,
                 std::to_string(choice.channel), std::to_string(choice.audio_track),
                 choice.is_strict ? kMediaStrict : kMediaLenient},
-               Environment(), file, theirs),
+               Environment(), file, theirs, /*errors=*/-1),
       replies_(std::move(ours), source, PatienceWith(source)) {}
 
 MediaProcess::~MediaProcess() = default;

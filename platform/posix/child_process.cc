@@ -49,7 +49,9 @@ int Wait(int handle, pid_t pid, int options, siginfo_t* info) {
 }
 
 // One that posix_spawn may put anywhere: dup2 of a descriptor onto itself would leave it closed.
+// -1 stays -1.
 FileDescriptor DuplicateForChild(int fd) {
+  if (fd < 0) return FileDescriptor(-1);
   const int duplicate = ::fcntl(fd, F_DUPFD_CLOEXEC, kMinDescriptor);
   if (duplicate < 0) throw std::system_error(errno, std::generic_category());
   return FileDescriptor(duplicate);
@@ -58,16 +60,12 @@ FileDescriptor DuplicateForChild(int fd) {
 // Settings of posix_spawn.
 class SpawnSettings {
  public:
-  SpawnSettings(int input, int output) {
+  SpawnSettings(int input, int output, int errors) {
     ::posix_spawn_file_actions_init(&actions_);
     ::posix_spawnattr_init(&attributes_);
-    if (input >= 0) {
-      ::posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
-    } else {
-      ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    }
-    ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    ::posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    Set(STDIN_FILENO, input, O_RDONLY);
+    Set(STDOUT_FILENO, output, O_WRONLY);
+    Set(STDERR_FILENO, errors, O_WRONLY);
     // The signals of this program's threads are not those of the other one.
     sigset_t none;
     sigset_t all;
@@ -88,6 +86,15 @@ class SpawnSettings {
   const posix_spawnattr_t* attributes() const { return &attributes_; }
 
  private:
+  // `fd`: -1 for /dev/null.
+  void Set(int stream, int fd, int mode) {
+    if (fd >= 0) {
+      ::posix_spawn_file_actions_adddup2(&actions_, fd, stream);
+    } else {
+      ::posix_spawn_file_actions_addopen(&actions_, stream, "/dev/null", mode, 0);
+    }
+  }
+
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
@@ -104,10 +111,11 @@ std::vector<char*> PointersTo(std::vector<std::string>* words) {
 bool CanStartPrograms() { return true; }
 
 ChildProcess::ChildProcess(std::vector<std::string> words, std::vector<std::string> environment,
-                           int input, int output) {
-  const FileDescriptor input_copy = input < 0 ? FileDescriptor(-1) : DuplicateForChild(input);
+                           int input, int output, int errors) {
+  const FileDescriptor input_copy = DuplicateForChild(input);
   const FileDescriptor output_copy = DuplicateForChild(output);
-  const SpawnSettings settings(input_copy.get(), output_copy.get());
+  const FileDescriptor errors_copy = DuplicateForChild(errors);
+  const SpawnSettings settings(input_copy.get(), output_copy.get(), errors_copy.get());
   const int error =
       ::posix_spawn(&pid_, words.front().c_str(), settings.actions(), settings.attributes(),
                     PointersTo(&words).data(), PointersTo(&environment).data());

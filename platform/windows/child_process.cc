@@ -9,8 +9,8 @@ namespace runnel {
 bool CanStartPrograms() { return false; }
 
 ChildProcess::ChildProcess(std::vector<std::string> /*words*/,
-                           std::vector<std::string> /*environment*/, int /*input*/,
-                           int /*output*/) {
+                           std::vector<std::string> /*environment*/, int /*input*/, int /*output*/,
+                           int /*errors*/) {
   throw std::system_error(ENOSYS, std::generic_category());
 }
 

@@ -37,22 +37,14 @@ int PrintHelp(const std::string& text) {
   return kExitSuccess;
 }
 
-// The tool as its caller names it. `runnel decode` runs decode_wav with the environment variable
-// RUNNEL_COMMAND=runnel decode.
+// The tool as its caller names it. `runnel transcribe` runs decode_wav with the environment
+// variable RUNNEL_COMMAND=runnel transcribe.
 ToolInfo AsCalled(const ToolInfo& tool) {
   const char* command = std::getenv("RUNNEL_COMMAND");
   if (command == nullptr) return tool;
   ToolInfo called = Renamed(tool, command);
   RemoveVariable("RUNNEL_COMMAND");
   return called;
-}
-
-// Reports output that could not be written, including what is still in the buffer.
-void CheckStandardOutput() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-  const int error = errno;
-  EndByClosedPipe(error);
-  throw std::runtime_error(std::string("standard output: cannot write: ") + std::strerror(error));
 }
 
 int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,
@@ -76,7 +68,7 @@ int RunTool(int argc, char** argv, const ToolInfo& info, int (*run)(Console* con
   Console console(tool.name);
   try {
     const int code = ParseAndRun(ProgramArguments(argc, argv), tool, run, &console);
-    CheckStandardOutput();
+    FlushStandardOutput();
     return code;
   } catch (const OptionError& error) {
     console.Error(FirstLine(error.In(FlagOption)) + " (see " + tool.name + " --help)");
@@ -101,6 +93,13 @@ int RunTool(int argc, char** argv, const ToolInfo& info, int (*run)(Console* con
 }
 
 }  // namespace
+
+void FlushStandardOutput() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  const int error = errno;
+  EndByClosedPipe(error);
+  throw std::runtime_error(std::string("standard output: cannot write: ") + std::strerror(error));
+}
 
 void ToolMain(int argc, char** argv, const ToolInfo& info, int (*run)(Console* console)) {
   End(RunTool(argc, argv, info, run));

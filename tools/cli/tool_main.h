@@ -12,6 +12,11 @@ constexpr int kExitSuccess = 0;
 constexpr int kExitFailure = 1;  // bad data, a failed check, output that cannot be written
 constexpr int kExitUsage = 2;    // wrong flags
 
+// Writes what was printed. Throws std::runtime_error when that failed, now or before, and ends the
+// process when the reader of a pipe is gone (EndByClosedPipe). A tool that prints while it works
+// calls it after each result.
+void FlushStandardOutput();
+
 // Parses the command line, handles --help and --version, and otherwise calls `run`, which returns
 // the exit code. Ends the process with that code. Neither destructors of static objects nor
 // functions of std::atexit are called. An exception becomes one line on standard error and an exit

@@ -30,6 +30,16 @@ def test_the_same_as_the_program_of_the_build(arguments, status):
     assert outcome(script) == expected
 
 
+@pytest.mark.parametrize("program, reason", [("/no/such", "No such file or directory"),
+                                             (MODEL, "Permission denied")])
+def test_a_program_that_cannot_be_run(program, reason):
+    done = run_python("-c", "import pathlib, runnel.__main__, runnel.converting\n"
+                      f"runnel.converting._PROGRAM = pathlib.Path({str(program)!r})\n"
+                      "runnel.__main__.main()")
+    assert outcome(done) == (1, "", f"runnel: {program}: cannot be run ({reason}); "
+                             "expected the program of this package\n")
+
+
 def test_verify():
     done = run_python("-m", "runnel", "verify", TINY_MODEL, "--seconds=1", "--precision=float32")
     assert done.returncode == 0, done.stdout + done.stderr

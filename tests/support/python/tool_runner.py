@@ -52,6 +52,16 @@ def run(tool: str, *arguments: Any, **options: Any) -> subprocess.CompletedProce
                           stderr=subprocess.PIPE, check=False, **options)
 
 
+def run_without_reader(tool: str, *arguments: Any, **options: Any) -> subprocess.CompletedProcess:
+    """As `run`, with a standard output that is a pipe whose reader is gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return run(tool, *arguments, stdout=writer, **options)
+    finally:
+        os.close(writer)
+
+
 def succeed(tool: str, *arguments: Any, **options: Any) -> str:
     """Runs a tool that must succeed; returns its standard output."""
     done = run(tool, *arguments, **options)

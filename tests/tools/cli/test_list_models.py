@@ -1,6 +1,8 @@
 """list_models against the digit model and files that are no models."""
 
-from tool_runner import DIGITS, FAILURE, SUCCESS, TINY_MODEL, run
+import signal
+
+from tool_runner import DIGITS, FAILURE, SUCCESS, TINY_MODEL, run, run_without_reader
 
 
 def test_models_and_what_is_none(tmp_path):
@@ -17,3 +19,9 @@ def test_models_and_what_is_none(tmp_path):
     assert lines[2].startswith("  streams: chunks of 0.64 s, left context 2.56 s; float32 matmuls")
     assert lines[3].startswith(f"{TINY_MODEL}: tiny, ")
     assert run("list_models", model).returncode == SUCCESS
+
+
+def test_nobody_reads_the_descriptions():
+    """The first one ends the tool: the file behind it is not tried."""
+    done = run_without_reader("list_models", TINY_MODEL, "no_such.pt")
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")

@@ -1,6 +1,5 @@
 """Several threads give the same results and failures as one; for the thread sanitizer too."""
 
-import os
 import signal
 
 import numpy as np
@@ -9,7 +8,7 @@ import soundfile
 
 from optional_parts import needs_reference
 from tool_runner import (DIGITS, SAMPLE_LIST, TINY_MODEL, USAGE, error_file_line,
-                         error_line, run, succeed, write_audio, write_list)
+                         error_line, run, run_without_reader, succeed, write_audio, write_list)
 
 MODEL = f"--model={TINY_MODEL}"
 BEAM = ("--search=beam", "--beam_size=4")
@@ -70,12 +69,7 @@ def test_bad_files_do_not_stop_the_others(tmp_path, options):
 
 @pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=3"]])
 def test_closed_output_pipe(options):
-    reader, writer = os.pipe()
-    os.close(reader)
-    try:
-        done = run("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", *options, stdout=writer)
-    finally:
-        os.close(writer)
+    done = run_without_reader("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", *options)
     assert done.returncode == -signal.SIGPIPE
     assert len(done.stderr.splitlines()) == 1 and ": model tiny" in done.stderr
 
