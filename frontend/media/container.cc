@@ -124,9 +124,7 @@ Match IsBigEndianAu(std::string_view begin) {
 
 Match IsLittleEndianAu(std::string_view begin) {
   return IsAu(begin, [begin](size_t at) {
-    uint32_t value = 0;
-    for (size_t i = 4; i > 0; --i) value = value << 8 | ByteAt(begin, at + i - 1);
-    return value;
+    return static_cast<uint32_t>(LittleEndian(begin.substr(at, 4)));
   });
 }
 
@@ -282,6 +280,12 @@ ContainerMatch MatchMpegTs(std::string_view begin) {
 uint64_t BigEndian(std::string_view bytes) {
   uint64_t value = 0;
   for (size_t i = 0; i < bytes.size(); ++i) value = value << 8 | ByteAt(bytes, i);
+  return value;
+}
+
+uint64_t LittleEndian(std::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i > 0; --i) value = value << 8 | ByteAt(bytes, i - 1);
   return value;
 }
 

@@ -41,6 +41,7 @@ extern const Container kOggFlac;
 
 // The number that `bytes`, at most 8, are.
 uint64_t BigEndian(std::string_view bytes);
+uint64_t LittleEndian(std::string_view bytes);
 
 enum class Match { kNo, kMaybe, kYes };  // kMaybe: more bytes tell
 

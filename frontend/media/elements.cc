@@ -12,7 +12,7 @@ namespace {
 using Size = std::optional<uint64_t>;
 
 constexpr uint64_t kNoElement = 0;
-constexpr uint64_t kMostBytes = uint64_t{1} << 60;
+constexpr uint64_t kMostElementBytes = uint64_t{1} << 60;
 
 // SeekHead, Info, Tracks, Cues, Chapters, Tags, Attachments, Void, CRC-32.
 constexpr std::array<uint32_t, 9> kOfSegment = {0x114D9B74, 0x1549A966, kMatroskaTracks,
@@ -28,12 +28,6 @@ bool Has(const std::array<uint32_t, 9>& ids, uint32_t id) {
 }
 
 unsigned ByteAt(std::string_view bytes, size_t i) { return static_cast<unsigned char>(bytes[i]); }
-
-uint64_t LittleEndian(std::string_view bytes) {
-  uint64_t value = 0;
-  for (size_t i = bytes.size(); i > 0; --i) value = value << 8 | ByteAt(bytes, i - 1);
-  return value;
-}
 
 // A number whose first byte tells its length, which is at most `most`; 0 bytes: there is none.
 struct EbmlNumber {
@@ -79,8 +73,8 @@ Size Mp4Box(std::string_view rest, bool /*is_first*/) {
     if (rest.size() < 16) return std::nullopt;
     size = BigEndian(rest.substr(8, 8));
   }
-  if (size == kToTheEnd) return kMostBytes;
-  return size < 8 || size > kMostBytes ? kNoElement : size;
+  if (size == kToTheEnd) return kMostElementBytes;
+  return size < 8 || size > kMostElementBytes ? kNoElement : size;
 }
 
 Size OggPage(std::string_view rest, bool /*is_first*/) {
@@ -141,7 +135,7 @@ Size CafChunk(std::string_view rest, bool is_first) {
   if (rest.size() < kHeadBytes) return std::nullopt;
   const uint64_t size = BigEndian(rest.substr(4, 8));
   const bool is_known = std::find(kIds.begin(), kIds.end(), rest.substr(0, 4)) != kIds.end();
-  return is_known && size < kMostBytes ? kHeadBytes + size : kNoElement;
+  return is_known && size < kMostElementBytes ? kHeadBytes + size : kNoElement;
 }
 
 // A block of metadata. Frames, which do not say how long they are, begin with a byte of 0xFF.
@@ -160,7 +154,7 @@ Size AviChunk(std::string_view rest, bool is_first) {
   if (rest.substr(0, 4) != "RIFF" || form != (is_first ? "AVI " : "AVIX")) return kNoElement;
   const uint64_t size = LittleEndian(rest.substr(4, 4));
   // A recorder that was ended leaves no size.
-  return size == 0 ? kMostBytes : kChunkHeaderBytes + size + size % 2;
+  return size == 0 ? kMostElementBytes : kChunkHeaderBytes + size + size % 2;
 }
 
 // The header, or a tag: with the size of the tag before the next one.
@@ -187,7 +181,7 @@ Size AsfObject(std::string_view rest, bool is_first) {
   if (found == kIds.end() || (found == kIds.begin()) != is_first) return kNoElement;
   const uint64_t size = LittleEndian(rest.substr(kSizeAt, 8));
   // That of the packets is not known while a recorder writes.
-  return size < kHeadBytes || size > kMostBytes ? kMostBytes : size;
+  return size < kHeadBytes || size > kMostElementBytes ? kMostElementBytes : size;
 }
 
 // A packet, with the time that is before it or the bytes behind it that correct errors.

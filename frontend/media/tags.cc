@@ -15,14 +15,6 @@ constexpr size_t kApeFlagsAt = 20;
 constexpr uint64_t kApeHasHeader = uint64_t{1} << 31;
 constexpr uint64_t kApeIsHeader = uint64_t{1} << 29;
 
-uint64_t LittleEndian(std::string_view bytes) {
-  uint64_t value = 0;
-  for (size_t i = bytes.size(); i > 0; --i) {
-    value = value << 8 | static_cast<unsigned char>(bytes[i - 1]);
-  }
-  return value;
-}
-
 // Of a header or a footer: without the header.
 uint64_t ApeBodyBytes(std::string_view head) { return LittleEndian(head.substr(12, 4)); }
 uint64_t ApeFlags(std::string_view head) { return LittleEndian(head.substr(kApeFlagsAt, 4)); }
