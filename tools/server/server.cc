@@ -10,7 +10,6 @@
 #include <chrono>
 #include <exception>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -147,6 +146,7 @@ class Server {
         // has gone returns at once.
         file_threads_(kFileThreads, 0, std::numeric_limits<size_t>::max()),
         media_threads_(NumMediaThreads(options.limits), 0, std::numeric_limits<size_t>::max()),
+        reload_thread_(/*max_threads=*/1, /*max_bytes=*/0, /*max_tasks=*/1),
         recognizer_(model, WithMetrics(options.recognizer)),
         expiry_timer_(io_),
         delay_timer_(io_),
@@ -171,6 +171,7 @@ class Server {
 
   // Tasks use the recognizer, and the workers of the recognizer add tasks: the tasks end first.
   ~Server() {
+    reload_thread_.Stop();
     file_threads_.Stop();
     media_threads_.Stop();
     store_threads_.Stop();
@@ -206,9 +207,10 @@ class Server {
       admin->Start();
       addresses.admin = "http://" + AddressOf(admin->port());
     }
-    // A file may take long to read; the control thread answers health probes meanwhile.
+    // A file may take long to read; the control thread answers health probes meanwhile, and the
+    // file threads serve clients. One reload may wait, which then stands for all later signals.
     control_.OnSignals([this] { OnSignal(); },
-                       [this] { file_threads_.Run([this] { Reload(); }, kOwnTasks); });
+                       [this] { reload_thread_.Run([this] { Reload(); }, kOwnTasks); });
     on_listening(addresses);
     LogDefaults();
     control_.Start();
@@ -296,7 +298,6 @@ class Server {
 
   // On SIGHUP. Reads all files before it uses one.
   void Reload() {
-    const std::lock_guard<std::mutex> one_at_a_time(reload_mutex_);
     try {
       const std::string token = TokenOf(options_);
       ChosenOptions defaults = ReadDefaults();
@@ -443,7 +444,6 @@ class Server {
   SessionRegistry registry_;
   Services services_;
   ConnectionServices shared_;
-  std::mutex reload_mutex_;
   net::io_context io_;
   ControlThread control_;
   std::unique_ptr<ServerTls> tls_;  // null without TLS
@@ -451,6 +451,7 @@ class Server {
   TaskThreads store_threads_;
   TaskThreads file_threads_;
   TaskThreads media_threads_;
+  TaskThreads reload_thread_;
   Recognizer recognizer_;
   Clock::time_point drain_deadline_;  // this and the next three: of the control thread
   Phase phase_ = Phase::kServing;

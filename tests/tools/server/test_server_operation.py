@@ -424,6 +424,25 @@ def test_a_token_and_lists_are_read_again(tmp_path):
             assert running.receive_until("final")["text"] == TEXTS[LONGEST]
 
 
+def test_reloads_of_a_slow_file_hold_up_nobody(tmp_path):
+    hotwords = tmp_path / "hotwords"
+    hotwords.write_text("two\n")
+    series = 'runnel_reloads_total{result="read"}'
+    with Server(f"--hotwords={hotwords}", "--search=beam") as server:
+        os.remove(hotwords)
+        os.mkfifo(hotwords)
+        server.signal(signal.SIGHUP)
+        for num_reloads in 1, 2:
+            with open(hotwords, "w", encoding="utf-8") as slow:  # returns when it is being read
+                for _ in range(5):
+                    server.signal(signal.SIGHUP)
+                    assert server.metrics()[series] == num_reloads - 1
+                answer = request(server.port, "/v1/recognize", "POST", FILES[LONGEST].read_bytes())
+                assert answer.status == 200
+                slow.write("three\n")
+            server.wait_for(lambda now, count=num_reloads: now[series] == count)
+
+
 def test_hotwords_of_new_streams_are_the_renewed_ones(tmp_path):
     hotwords = tmp_path / "hotwords"
     hotwords.write_text("two :0.1\n")
