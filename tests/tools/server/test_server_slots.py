@@ -4,6 +4,7 @@ import contextlib
 import json
 import select
 import socket as sockets
+import struct
 
 import pytest
 
@@ -81,6 +82,52 @@ def test_an_address_waits_for_its_connections_alone():
             metrics = request(server.admin_port, "/metrics").body.decode()
             assert 'runnel_pauses_total{reason="connections"} 1' in metrics
             assert not select.select([waiting], [], [], 0)[0]
+
+
+def ask(connection, address):
+    """A request of the client of that address, from a proxy."""
+    connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: %s\r\n\r\n"
+                       % address.encode())
+
+
+def answer_to(connection, address):
+    ask(connection, address)
+    return read_answer(connection)[0]
+
+
+def test_requests_of_a_proxy_that_wait_make_room():
+    most, waiting = 8, []
+    with Server("--trusted_proxy=127.0.0.1", f"--max_connections={most}", "--admin_port=0",
+                "--max_connections_per_address=2", "--max_connection_rate=0.001") as server, \
+            contextlib.ExitStack() as stack:
+        def wait_for(line):
+            retry(lambda: line in request(server.admin_port, "/metrics").body.decode().split("\n")
+                  or None)
+
+        for i in range(most):
+            waiting.append(stack.enter_context(connect(server.port)))
+            for _ in range(2):
+                assert answer_to(waiting[i], f"10.0.0.{i}").status == 200
+            ask(waiting[i], f"10.0.0.{i}")
+            wait_for(f'runnel_pauses_total{{reason="connections"}} {i + 1}')
+        for i in range(3):
+            newcomer = stack.enter_context(connect(server.port))
+            assert answer_to(newcomer, f"10.0.1.{i}").status == 200
+            assert waiting[i].recv(1) == b""
+        assert not select.select(waiting[3:], [], [], 0)[0]
+        # One that is lost is noticed.
+        waiting[3].setsockopt(sockets.SOL_SOCKET, sockets.SO_LINGER, struct.pack("ii", 1, 0))
+        waiting[3].close()
+        wait_for(f"runnel_connections {most - 1}")
+
+
+def test_requests_of_a_proxy_that_are_refused_do_not_wait():
+    with Server("--trusted_proxy=127.0.0.1", "--max_connections_per_address=1",
+                "--max_connection_rate=0.001") as server, \
+            connect(server.port) as first, connect(server.port) as second:
+        assert answer_to(first, "10.0.0.1").status == 200
+        answer = answer_to(second, "10.0.0.1")
+        assert answer.status == 503 and answer.json()["error"]["code"] == "address_full"
 
 
 def test_a_full_server_ends_streams_without_audio_first():

@@ -48,6 +48,8 @@ constexpr std::chrono::seconds kLingerTime{2};
 // Connections above max_connections get less time, so that others can be refused too.
 constexpr std::chrono::milliseconds kRefusedLingerTime{200};
 constexpr double kRefusedTimeout_s = 1;
+// Between two looks whether the client of a request that waits for its turn has gone.
+constexpr std::chrono::seconds kLossStep{1};
 // Bytes of a body that are read together with the header, at most.
 constexpr size_t kReadAhead = 16384;
 
@@ -156,7 +158,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   // Another client has the slot now.
   void GiveUp() {
     is_given_up_ = true;
-    if (is_waiting_) connection_->Close();
+    if (!is_waiting_) return;
+    turn_timer_.cancel();
+    connection_->Close();
   }
 
   void ReadHeader() {
@@ -214,9 +218,18 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (turn <= HttpConnection::Clock::now()) return ServeTurn();
     metrics().CountPause(Pause::kConnections);
     connection_->stream().tcp().expires_never();
-    turn_timer_.expires_at(turn);
-    turn_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
-      if (!stopped) self->ServeTurn();
+    is_waiting_ = true;
+    WaitForTurn(turn);
+  }
+
+  void WaitForTurn(HttpConnection::Clock::time_point turn) {
+    turn_timer_.expires_at(std::min(turn, HttpConnection::Clock::now() + kLossStep));
+    turn_timer_.async_wait([self = shared_from_this(), turn](const SystemError& stopped) {
+      if (stopped || self->is_given_up_) return;
+      if (self->connection_->stream().IsLost()) return self->connection_->Close();
+      if (HttpConnection::Clock::now() < turn) return self->WaitForTurn(turn);
+      self->is_waiting_ = false;
+      self->ServeTurn();
     });
   }
 
@@ -259,6 +272,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (IsAboveConnectionLimit(context())) return now;
     const std::string account = context().client().account;
     context().address_ticket = services().admission->AdmitAddress(account, &context().refusal);
+    if (context().refusal != Refusal::kNone) return now;
     return services().admission->connection_rate().Next(account, now);
   }
 
@@ -401,7 +415,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   std::optional<http::request_parser<http::empty_body>> header_;
   net::steady_timer turn_timer_;  // of the request of a proxy
   int64_t num_replies_ = 0;
-  bool is_waiting_ = true;    // for a handshake or a request
+  bool is_waiting_ = true;    // for a handshake, a request or its turn
   bool is_given_up_ = false;  // the slot
 };
 
