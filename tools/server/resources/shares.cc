@@ -52,9 +52,15 @@ class Shares::Held : public Shares::Share {
   }
 
   void Offer(Duration patience, std::function<void()> give_up) override {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    patience_ = patience;
-    give_up_.swap(give_up);  // the earlier one is destroyed outside the lock
+    {
+      const std::lock_guard<std::mutex> lock(state_->mutex);
+      if (!is_given_up_) {
+        patience_ = patience;
+        give_up_.swap(give_up);  // the earlier one is destroyed outside the lock
+        return;
+      }
+    }
+    if (give_up != nullptr) give_up();
   }
 
   bool Grow(int64_t amount, Time now) override {

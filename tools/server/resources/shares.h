@@ -36,7 +36,8 @@ class Shares {
     virtual void Use(Time now) = 0;
     // From now on, `give_up` is called when another client needs the share and this one was not
     // used for `patience`, or for less (above): at most once, from any thread. It returns soon. The
-    // share then holds nothing. Replaces an earlier offer.
+    // share then holds nothing. Replaces an earlier offer. Of a share that was given up before, by
+    // an earlier offer, it is called at once.
     virtual void Offer(Duration patience, std::function<void()> give_up) = 0;
     // Adds `amount`. False when there is no room; the share is as before then.
     virtual bool Grow(int64_t amount, Time now) = 0;

@@ -165,6 +165,17 @@ TEST_F(SharesTest, AShareThatWasGivenUpHoldsNothing) {
   EXPECT_EQ(shares.amount(), 2);
 }
 
+// Its owner may have begun another work with it meanwhile, which ends then.
+TEST_F(SharesTest, AnOfferOfAShareThatWasGivenUpIsTakenAtOnce) {
+  Shares shares(1);
+  const Held a = Take(&shares, "a", "a", 0);
+  EXPECT_TRUE(shares.Take("b", 1, At(12)));
+  a->Offer(kPatience, nullptr);
+  EXPECT_EQ(given_up_, std::vector<std::string>{"a"});
+  a->Offer(kPatience, [this] { given_up_.emplace_back("later"); });
+  EXPECT_EQ(given_up_, (std::vector<std::string>{"a", "later"}));
+}
+
 TEST_F(SharesTest, BytesGoToThoseWhoHoldLess) {
   Shares shares(100);
   const auto body = [&](const std::string& account, const std::string& name, int now) {
