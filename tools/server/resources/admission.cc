@@ -112,9 +112,8 @@ Admission::Admission(const Limits& limits)
       streams_(limits.max_streams),
       media_streams_(limits.max_media_streams),
       connections_(limits.max_connections),
-      connection_rate_(limits.max_connection_rate, limits.max_connections_per_address > 0
-                                                       ? limits.max_connections_per_address
-                                                       : limits.max_connections),
+      connection_rate_(limits.max_connections_per_address == 0 ? 0 : limits.max_connection_rate,
+                       limits.max_connections_per_address),
       places_(limits.max_uploads, SharedOf(limits.max_uploads, limits)),
       bodies_(limits.max_bodies_bytes()) {}
 

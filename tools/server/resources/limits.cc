@@ -41,7 +41,7 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(max_connection_rate), 0, kLongestS, "per second",
        "Connections that a client address (IPv6: /64 network) may open, after "
        "--max_connections_per_address at once. More wait. Of a trusted proxy, each request counts "
-       "for the address of its client. 0: no limit.",
+       "for the address of its client. 0, or --max_connections_per_address=0: no limit.",
        R"(runnel_pauses_total{reason="connections"})"},
       {FIELD(max_uploads), 0, kMost, "",
        "Recordings that are decoded at once, over HTTP and gRPC; more wait or are refused. An "

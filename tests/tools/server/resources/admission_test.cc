@@ -209,5 +209,18 @@ TEST(Admission, ManyThreads) {
   EXPECT_EQ(admission.num_streams(), 0);
 }
 
+// All clients may have one address then.
+TEST(Admission, WithoutALimitOfAnAddressItsConnectionsHaveNoRate) {
+  Limits limits = SmallLimits();
+  limits.max_connection_rate = 1;
+  const ConnectionRate::Time now{};
+  for (const int64_t most : {int64_t{0}, int64_t{2}}) {
+    limits.max_connections_per_address = most;
+    Admission admission(limits);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(admission.connection_rate().Next("a", now), now);
+    EXPECT_EQ(admission.connection_rate().Next("a", now) == now, most == 0);
+  }
+}
+
 }  // namespace
 }  // namespace runnel::server
