@@ -97,7 +97,8 @@ void ServerTls::Reload() {
 }
 
 int64_t ServerTls::expiry() const {
-  const X509* certificate = SSL_CTX_get0_certificate(http_.Get()->native_handle());
+  const auto context = http_.Get();  // has the certificate
+  const X509* certificate = SSL_CTX_get0_certificate(context->native_handle());
   std::tm time{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) != 1) return 0;
   return ::timegm(&time);
