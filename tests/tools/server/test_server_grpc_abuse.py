@@ -20,8 +20,8 @@ from websocket_client import PATIENCE_S, request
 assert riva_stubs  # the fixture "riva"
 
 ATTACKER = "127.0.0.2"  # another address than that of the honest clients
-DATA, HEADERS, RESET, CONTINUATION = 0, 1, 3, 9
-END_HEADERS = 4
+DATA, HEADERS, RESET, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 7, 8, 9
+END_STREAM, END_HEADERS = 1, 4
 MIB = 1 << 20
 UPLOAD_TIMEOUTS = 'runnel_rejections_total{reason="upload_timeout"}'
 # After so long a time without room for another byte, the server has stopped reading.
@@ -233,6 +233,27 @@ def test_recordings_that_do_not_arrive(riva):
         server.wait_for(lambda now: now["runnel_streams"] == 0)
         for _ in calls:
             never.put(None)
+
+
+def frames(stream: bytes):
+    """Type, flags and number of the stream of each frame."""
+    while stream:
+        size = int.from_bytes(stream[:3], "big")
+        yield stream[3], stream[4], int.from_bytes(stream[5:9], "big")
+        stream = stream[9 + size:]
+
+
+def test_a_client_that_goes_away_gets_the_end():
+    """Its connection ends then, and not before."""
+    call = frame(HEADERS, END_HEADERS, 1, call_of(CONFIG)) + frame(DATA, END_STREAM, 1, bytes(5))
+    with Server("--grpc_port=0") as server, connect(server) as client:
+        client.sendall(PREFACE + call + frame(GOAWAY, 0, 0, bytes(8))
+                       + frame(WINDOW_UPDATE, 0, 0, b"\0\0\0\1") * 50)
+        received = b""
+        while piece := client.recv(65536):
+            received += piece
+        assert any(kind == HEADERS and flags & END_STREAM and stream == 1
+                   for kind, flags, stream in frames(received))
 
 
 def test_a_client_behind_a_proxy_has_its_own_address(riva):

@@ -124,6 +124,10 @@ bool ConnectionCalls::DoesWork(const Http2Frame& frame) {
       return is_open;
     case Http2Frame::kWindowUpdate:
       return num_updates_left_ > 0 && num_updates_left_-- > 0;
+    case Http2Frame::kPing:
+    case Http2Frame::kSettings:
+      return (frame.flags & Http2Frame::kAck) != 0 && num_acks_left_[frame.type] > 0 &&
+             num_acks_left_[frame.type]-- > 0;
     default:
       return false;
   }
@@ -183,7 +187,12 @@ void ConnectionCalls::CheckHeader(const Http2Frame& frame) {
 void ConnectionCalls::FromServer(std::string_view bytes) {
   while (const std::optional<Http2Frame> frame = server_.Next(&bytes)) {
     const bool has_flag = frame->type == Http2Frame::kHeaders || frame->type == Http2Frame::kData;
+    const bool is_header =
+        frame->type == Http2Frame::kHeaders || frame->type == Http2Frame::kContinuation;
+    is_in_header_ = is_header && (frame->flags & Http2Frame::kEndHeaders) == 0;
     if (frame->type == Http2Frame::kData) num_updates_left_ += kUpdatesOfData;
+    const bool asks = frame->type == Http2Frame::kPing || frame->type == Http2Frame::kSettings;
+    if (asks && (frame->flags & Http2Frame::kAck) == 0) ++num_acks_left_[frame->type];
     const bool ends = frame->type == Http2Frame::kReset ||
                       (has_flag && (frame->flags & Http2Frame::kEndStream) != 0);
     if (ends && Close(frame->stream)) places_->Free(account_);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,8 +54,10 @@ class ConnectionCalls {
 
   // The client has begun to speak HTTP/2.
   bool has_begun() const { return has_begun_; }
-  // The client has said that it goes away, and has no call.
-  bool is_over() const { return num_goaways_ > 0 && open_.empty(); }
+  // The client has said that it goes away, and has no call: the server has sent the ends of all.
+  bool is_over() const {
+    return num_goaways_ > 0 && open_.empty() && !is_in_header_ && server_.is_frame_complete();
+  }
 
  private:
   // gRPC keeps a message until all of it has come.
@@ -96,9 +99,12 @@ class ConnectionCalls {
   size_t header_bytes_ = 0;                  // of the present header
   int num_extras_ = 0;                       // frames that do no work of a call, since second_
   int64_t num_updates_left_ = 0;             // of windows, for the data that the server sent
+  bool is_in_header_ = false;                // of several frames, which the server sends
   int num_goaways_ = 0;
   Time second_{};
   bool has_begun_ = false;
+  // By type: answers that the server asked for.
+  std::map<uint8_t, int64_t> num_acks_left_;
 };
 
 }  // namespace runnel::server

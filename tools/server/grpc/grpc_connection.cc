@@ -32,6 +32,8 @@ using LocalSocket = net::local::stream_protocol::socket;
 constexpr size_t kBufferBytes = 8192;
 // Of a call's header beside what limits.max_header_bytes counts: names that HTTP/2 adds.
 constexpr size_t kHeaderSlack = 1024;
+// For a client that goes away to read the end and to close.
+constexpr std::chrono::seconds kLingerTime{2};
 // Between two looks whether a call that waits has a place.
 constexpr std::chrono::milliseconds kPlaceStep{50};
 
@@ -134,7 +136,10 @@ class GrpcConnection : public std::enable_shared_from_this<GrpcConnection> {
     passed_.clear();
     const bool has_passed_all = calls_.FromClient(&received_, Clock::now(), &passed_);
     if (calls_.has_begun()) begin_deadline_ = Clock::time_point::max();
-    if (calls_.is_over()) return End();
+    if (Leave()) {
+      is_waiting_ = false;
+      return ReadClient();
+    }
     if (passed_.empty()) return has_passed_all ? ReadClient() : WaitForPlace();
     is_waiting_ = false;
     net::async_write(server_, net::buffer(passed_),
@@ -177,6 +182,7 @@ class GrpcConnection : public std::enable_shared_from_this<GrpcConnection> {
   }
 
   void OnServer(const SystemError& error, size_t count) {
+    if (is_leaving_) return;
     if (error) return End();
     calls_.FromServer({from_server_.data(), count});
     SetDeadline(&write_deadline_, limits().send_timeout_s);
@@ -184,8 +190,22 @@ class GrpcConnection : public std::enable_shared_from_this<GrpcConnection> {
                      [self = shared_from_this()](SystemError failure, size_t /*count*/) {
                        if (failure) return self->End();
                        self->write_deadline_ = Clock::time_point::max();
-                       self->Guard([&] { self->ReadServer(); });
+                       if (!self->Leave()) self->Guard([&] { self->ReadServer(); });
                      });
+  }
+
+  // Whether the client has gone away and was sent everything. What it still sends is read and
+  // dropped: a socket that is closed with unread input loses what it has not sent yet.
+  bool Leave() {
+    if (is_leaving_) return true;
+    const bool is_writing = write_deadline_ != Clock::time_point::max();
+    if (is_closed_ || is_writing || !calls_.is_over()) return false;
+    is_leaving_ = true;
+    leave_deadline_ = Clock::now() + kLingerTime;
+    timer_.WakeBy(leave_deadline_);
+    SystemError ignored;
+    client_.tcp().socket().shutdown(net::ip::tcp::socket::shutdown_send, ignored);
+    return true;
   }
 
   void SetDeadline(Clock::time_point* deadline, double seconds) {
@@ -201,7 +221,8 @@ class GrpcConnection : public std::enable_shared_from_this<GrpcConnection> {
     if (is_waiting_ && now >= place_deadline_) {
       return Reject(Rejection::kAddressFull, "has too many calls open");
     }
-    timer_.WakeBy(std::min(begin_deadline_, write_deadline_));
+    if (now >= leave_deadline_) return End();
+    timer_.WakeBy(std::min({begin_deadline_, write_deadline_, leave_deadline_}));
     if (is_waiting_) PassOn();
   }
 
@@ -234,8 +255,10 @@ class GrpcConnection : public std::enable_shared_from_this<GrpcConnection> {
   std::array<char, kBufferBytes> from_server_;
   Clock::time_point begin_deadline_ = Clock::time_point::max();  // of the first frame
   Clock::time_point write_deadline_ = Clock::time_point::max();
+  Clock::time_point leave_deadline_ = Clock::time_point::max();
   Clock::time_point place_deadline_;
   bool is_waiting_ = false;  // for a place
+  bool is_leaving_ = false;
   bool is_closed_ = false;
 };
 

@@ -209,6 +209,21 @@ TEST(ConnectionCalls, WindowsMayGrowForTheDataThatTheServerSent) {
   EXPECT_EQ(connection.Send(bytes).size(), (10 + 1) * kMostExtras * update.size());
 }
 
+TEST(ConnectionCalls, AnswersToWhatTheServerAsksAreNotRated) {
+  for (const uint8_t type : {Http2Frame::kPing, Http2Frame::kSettings}) {
+    Connection connection(/*most_of_account=*/10);
+    connection.Send(kPreface);
+    const std::string ack = FrameBytes(type, Http2Frame::kAck, 0, "12345678");
+    for (size_t i = 0; i < 5 * kMostExtras; ++i) {
+      connection.calls.FromServer(FrameBytes(type, 0, 0, "12345678"));
+      connection.calls.FromServer(ack);  // asks for nothing
+    }
+    std::string bytes;
+    for (size_t i = 0; i < 20 * kMostExtras; ++i) bytes += ack;
+    EXPECT_EQ(connection.Send(bytes).size(), (5 + 1) * kMostExtras * ack.size());
+  }
+}
+
 // A client says it at most twice: with a stream that is to come, and with the last one.
 TEST(ConnectionCalls, AClientThatGoesAwayAgainAndAgainIsCutOff) {
   const std::string goaway = FrameBytes(Http2Frame::kGoAway, 0, 0, "lastcode");
@@ -227,6 +242,23 @@ TEST(ConnectionCalls, IsOverWhenTheClientGoesAwayAndHasNoCall) {
   EXPECT_FALSE(connection.calls.is_over());
   connection.calls.FromServer(Headers(1, Http2Frame::kEndHeaders | Http2Frame::kEndStream));
   EXPECT_TRUE(connection.calls.is_over());
+}
+
+// However the frames that end a call are cut.
+TEST(ConnectionCalls, IsOverAfterTheLastByteOfTheServer) {
+  const std::string data = Data(1, "result", Http2Frame::kEndStream);
+  const std::string trailers =
+      Headers(1, Http2Frame::kEndStream) +
+      FrameBytes(Http2Frame::kContinuation, Http2Frame::kEndHeaders, 1, "more");
+  for (const std::string& end : {data, trailers}) {
+    Connection connection(/*most_of_account=*/10);
+    connection.Send(kPreface + Headers(1) + FrameBytes(Http2Frame::kGoAway, 0, 0, "lastcode"));
+    for (size_t i = 0; i < end.size(); ++i) {
+      EXPECT_FALSE(connection.calls.is_over()) << i;
+      connection.calls.FromServer(end.substr(i, 1));
+    }
+    EXPECT_TRUE(connection.calls.is_over());
+  }
 }
 
 // However the bytes are cut and padded.
