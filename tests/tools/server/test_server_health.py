@@ -4,8 +4,8 @@ import contextlib
 import signal
 import socket as sockets
 
-from server_process import LONGEST, TEXTS, Server, speak, start
-from websocket_client import PATIENCE_S, connect, request
+from server_process import LONGEST, TEXTS, Server, retry, speak, start
+from websocket_client import PATIENCE_S, Closed, connect, read_answer, request
 
 
 def test_the_admin_port_answers_when_no_connection_is_left():
@@ -38,6 +38,23 @@ def test_silent_connections_do_not_keep_probes_from_the_admin_port():
         assert silent[0].recv(100) == b""  # the oldest made room
         server.signal()
         assert server.exit_code() == 0  # and connections do not keep the server
+
+
+def test_an_address_with_many_connections_keeps_no_other_from_the_admin_port():
+    with Server("--admin_port=0") as server:
+        def probe_beside_many():
+            with contextlib.ExitStack() as stack:
+                probe = stack.enter_context(connect(server.admin_port))
+                many = [stack.enter_context(sockets.create_connection(
+                    ("127.0.0.1", server.admin_port), PATIENCE_S, source_address=("127.0.0.2", 0)))
+                        for _ in range(40)]
+                assert many[0].recv(100) == b""  # made room
+                probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                try:
+                    return read_answer(probe)[0].status
+                except (Closed, ConnectionError):  # a slow machine: its time was over
+                    return None
+        assert retry(probe_beside_many) == 200
 
 
 class Notified:

@@ -249,8 +249,10 @@ def test_limits():
             for piece in cut(bytes(32000 * 4), [4096]):
                 first.chunk(piece)
             expect_error(first, "audio_limit")
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
         with Wyoming(server.wyoming_port) as client:  # the slot is free again
             assert speak(client, cut(pcm16(SAMPLES[:32000]), [4096])) != ""
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
         with Wyoming(server.wyoming_port) as client:
             client.start()
             client.send("audio-chunk", bytes(4098), **FORMAT)
