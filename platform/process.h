@@ -53,6 +53,10 @@ int64_t RaiseDescriptorLimit();
 // second SIGINT ends the process.
 void OutliveFirstInterrupt();
 
+// Has `call` run in each child process of fork before fork returns there. No effect where there is
+// no fork.
+void CallInForkedChildren(void (*call)());
+
 // The most memory that was resident at a time, in bytes, since the program began. Throws
 // std::runtime_error when the system does not tell it.
 int64_t PeakMemoryBytes();

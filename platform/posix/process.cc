@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -79,6 +81,10 @@ void OutliveFirstInterrupt() {
   action.sa_handler = [](int /*signal*/) {};
   action.sa_flags = SA_RESETHAND | SA_RESTART;  // reads continue; a second signal has its default
   sigaction(SIGINT, &action, nullptr);
+}
+
+void CallInForkedChildren(void (*call)()) {
+  if (::pthread_atfork(nullptr, nullptr, call) != 0) throw std::bad_alloc();
 }
 
 #ifdef __APPLE__

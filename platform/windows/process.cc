@@ -128,6 +128,8 @@ void OutliveFirstInterrupt() {
       TRUE);
 }
 
+void CallInForkedChildren(void (*)()) {}
+
 int64_t PeakMemoryBytes() {
   PROCESS_MEMORY_COUNTERS counters = {};
   if (::GetProcessMemoryInfo(::GetCurrentProcess(), &counters, sizeof(counters)) == 0) {

@@ -1,35 +1,33 @@
 #include "runtime/live/exit_gate.h"
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdlib>
+
+#include "platform/process.h"
 
 namespace runnel {
 namespace {
 
-std::atomic<pid_t> registered_by{0};
-// Threads of the parent may be inside its gate, or hold its lock: this process needs another one.
-std::atomic<bool> was_forked{false};
+std::atomic<ExitGate*> gate_of_process{nullptr};
 
-void CloseUnlessForked() {
-  if (getpid() == registered_by) ExitGate::OfProcess().Close();
-}
+void MakeGate() { gate_of_process = new ExitGate; }
 
 }  // namespace
 
 ExitGate& ExitGate::OfProcess() {
-  static std::atomic<ExitGate*> gate{new ExitGate};
-  if (was_forked.exchange(false)) gate = new ExitGate;
-  return *gate;
+  // Threads of the parent may be inside its gate, or hold its lock: a child needs another one.
+  [[maybe_unused]] static const bool is_made = [] {
+    MakeGate();
+    CallInForkedChildren(MakeGate);
+    return true;
+  }();
+  return *gate_of_process;
 }
 
 void ExitGate::CloseAtExit() {
-  const pid_t before = registered_by.exchange(getpid());
-  if (before != 0 && before != getpid()) was_forked = true;
+  OfProcess();  // before any fork that follows
   // Fails only when there is no memory; the process then ends without the gate.
-  std::atexit(CloseUnlessForked);
+  std::atexit([] { OfProcess().Close(); });
 }
 
 void ExitGate::Pass::StepIn() {

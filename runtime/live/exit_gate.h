@@ -17,13 +17,12 @@ namespace runnel {
 // Thread-safe.
 class ExitGate {
  public:
-  // The gate that exit() closes. Never destroyed: threads wait at it until the process has ended.
+  // The gate that exit() closes. Never destroyed: threads wait at it until the process has ended. A
+  // child process of fork, which has none of the threads, begins with a new gate.
   static ExitGate& OfProcess();
 
   // Registers the exit handler. It runs before the destructors of static objects that exist now, so
-  // call it when a model is loaded and before threads compute. In a child process of fork, which
-  // has none of the threads, the handler does nothing, unless the child calls this, too: it then
-  // has a gate of its own.
+  // call it when a model is loaded and before threads compute.
   static void CloseAtExit();
 
   // One thread inside the gate, until this is destroyed.

@@ -2,9 +2,6 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_COMPUTATION_H_
 #define RUNNEL_RUNTIME_PYTHON_COMPUTATION_H_
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <atomic>
 
 #include "runtime/live/exit_gate.h"
@@ -18,12 +15,9 @@ class Computation {
  public:
   // For Py_AtExit, after which no thread takes the GIL: waits for the computations that run, and
   // lets none begin.
-  static void EndAll() {
-    if (getpid() == process_) ExitGate::OfProcess().Close();  // a fork has no other threads
-  }
+  static void EndAll() { ExitGate::OfProcess().Close(); }
 
  private:
-  inline static const pid_t process_ = getpid();
   inline static std::atomic<bool> is_given_up_{false};  // never
   const ExitGate::Pass pass_{&ExitGate::OfProcess(), &is_given_up_};
 };

@@ -81,6 +81,7 @@ TEST(ExitGateTest, AForkedChildDoesNotWait) {
   constexpr int kStatus = 7;
   const std::atomic<bool> given_up{false};
   ExitGate::CloseAtExit();
+  const ExitGate* const gate_of_parent = &ExitGate::OfProcess();
   std::promise<void> entered;
   std::promise<void> let_go;
   std::thread inside([&] {
@@ -89,10 +90,18 @@ TEST(ExitGateTest, AForkedChildDoesNotWait) {
     let_go.get_future().wait();
   });
   entered.get_future().wait();
-  for (const bool has_own_threads : {false, true}) {
+  for (const int num_threads : {0, 2}) {
     const pid_t child = fork();
     if (child == 0) {
-      if (has_own_threads) ExitGate::CloseAtExit();
+      std::vector<std::thread> threads;
+      for (int i = 0; i < num_threads; ++i) {
+        threads.emplace_back([&] {
+          const Pass pass(&ExitGate::OfProcess(), &given_up);
+          if (&ExitGate::OfProcess() == gate_of_parent || !pass.is_inside()) std::_Exit(1);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      if (&ExitGate::OfProcess() == gate_of_parent) std::_Exit(1);
       std::exit(kStatus);
     }
     int status = 0;

@@ -164,14 +164,14 @@ for stream in streams:
 """
 
 
-AFTER_FORK = """
-import gc, os, sys, runnel
+FORK = """
+import gc, os, sys, threading, runnel
 model = runnel.load(sys.argv[1])
 samples = runnel.AudioSource(sys.argv[2], 16000).read()
 recognizer = runnel.Recognizer(model)
 called, polled = recognizer.open(lambda update: None), recognizer.open()
-called.accept(samples[:9000])
 snapshot = polled.snapshot()
+{before}
 if child := os.fork():
     for stream in (called, polled):
         stream.finish()
@@ -186,6 +186,17 @@ for use in (recognizer.open, lambda: recognizer.restore(snapshot), recognizer.st
         assert "was made before fork" in str(error), error
     else:
         raise AssertionError("no error")
+"""
+# A worker decodes; a child of that moment can do no more than get errors.
+BUSY_FORK = FORK.format(before="called.accept(samples)")
+# A worker has decoded, and waits for more.
+IDLE_FORK = FORK.format(before="""
+is_decoded = threading.Event()
+decoded = recognizer.open(lambda update: is_decoded.set() if update.is_final else None)
+decoded.accept(samples[:9000])
+decoded.finish()
+is_decoded.wait()
+""") + """
 assert str(model.transcribe(samples)) == "two zero two six"
 with runnel.Recognizer(model) as own:
     stream = own.open()
@@ -195,11 +206,12 @@ with runnel.Recognizer(model) as own:
 """
 
 
-@pytest.mark.parametrize("end", ["", "recognizer.close()", "del called, polled, recognizer, stream",
+@pytest.mark.parametrize("end", ["", "recognizer.close()", "del called, polled, recognizer",
                                  "called = polled = stream = None; gc.collect()"])
-def test_a_child_of_fork_gets_errors_and_ends(end):
+@pytest.mark.parametrize("fork", [BUSY_FORK, IDLE_FORK], ids=["busy", "idle"])
+def test_a_child_of_fork_gets_errors_and_ends(fork, end):
     # Python of version 3.12 warns of any fork of a process with threads.
-    done = run_python("-W", "ignore::DeprecationWarning", "-c", AFTER_FORK + end, MODEL,
+    done = run_python("-W", "ignore::DeprecationWarning", "-c", fork + end, MODEL,
                       SAMPLES / "ked_year.flac", timeout=300)
     assert done.returncode == 0 and done.stderr == "", done.stderr
 
