@@ -103,6 +103,10 @@ class CheckpointFile:
                          if entry.filename.startswith(roots[0])}
         expanded = sum(entry.file_size for entry in entries)
         stored = sum(entry.compress_size for entry in entries)
+        num_bytes = file.seek(0, io.SEEK_END)
+        if stored > num_bytes:
+            raise ConversionError(f"{self._source}: its entries take {stored} bytes, expected at "
+                                  f"most the {num_bytes} of the file: some overlap, or it is cut")
         if expanded > _MOST_EXPANSION * stored + _FREE_BYTES:
             raise ConversionError(f"{self._source}: its {stored} bytes expand to {expanded}, "
                                   f"expected at most {_MOST_EXPANSION} times as many")

@@ -20,7 +20,8 @@ _AVERAGED = ("model_avg", "averaged_model", "model_averaged", "swa_model", "swa_
 _TRAINED = ("state_dict", "model_state_dict", "model", "model_state", "weights", "module", "net",
             "network")
 _INNER = (*_TRAINED, "shadow", "shadow_params", "params")  # within one of these
-_WRAPPERS = re.compile(r"(?:module\.|_orig_mod\.)+")  # of DDP and of torch.compile, in any order
+_OF_COMPILE = re.compile(r"(?<![^.])_orig_mod\.")  # anywhere: a part may be compiled alone
+_OF_PARALLEL = re.compile(r"^(?:module\.)+")  # of DDP
 _COUNTER = "n_averaged"  # beside the weights of torch.optim.swa_utils.AveragedModel
 _MOST_SHARING = 4  # of the tensors' bytes to those of their storages
 
@@ -86,12 +87,11 @@ def _is_state_dict(value: Any) -> bool:
 def _without_wrappers(state_dict: Dict[str, StoredTensor], source: str) -> Dict[str, StoredTensor]:
     places: Dict[str, StoredTensor] = {}
     for name, place in state_dict.items():
-        match = _WRAPPERS.match(name)
-        bare = name[match.end():] if match else name
+        bare = _OF_PARALLEL.sub("", _OF_COMPILE.sub("", name))
         if bare in places:
             raise ConversionError(f"{source}: holds {bare} twice, with and without a prefix")
         places[bare] = place
-    if any(map(_WRAPPERS.match, state_dict)):
+    if places.keys() != state_dict.keys():
         places.pop(_COUNTER, None)
     return places
 

@@ -154,8 +154,13 @@ def test_prefixes_of_wrappers_are_removed():
         for nested in (content, {"model": content}):
             read = read_weights(io.BytesIO(saved(nested)), "f", [])
             assert list(read) == ["encoder.module.w", "b"]
-    with pytest.raises(ConversionError, match="holds w twice"):
-        read_weights(io.BytesIO(saved({"w": torch.ones(1), "module.w": torch.ones(1)})), "f", [])
+    parts = {"encoder._orig_mod.w": torch.ones(2), "module.a._orig_mod._orig_mod.module.b":
+             torch.ones(1), "my_orig_mod.c": torch.ones(1)}
+    read = read_weights(io.BytesIO(saved(parts)), "f", [])
+    assert list(read) == ["encoder.w", "a.module.b", "my_orig_mod.c"]
+    for name, other in (("w", "module.w"), ("a.w", "a._orig_mod.w")):
+        with pytest.raises(ConversionError, match=f"holds {name} twice"):
+            read_weights(io.BytesIO(saved({name: torch.ones(1), other: torch.ones(1)})), "f", [])
 
 
 def training_checkpoint(weight: torch.Tensor) -> Dict[str, Any]:
@@ -231,6 +236,16 @@ def test_checkpoints_that_were_unpacked_and_zipped_again():
     zeros = zipped_again(saved({"w": torch.zeros(1 << 23)}))
     with pytest.raises(ConversionError, match="bytes expand to"):
         read_weights(io.BytesIO(zeros), "f", [])
+
+
+def test_entries_of_a_checkpoint_that_overlap_are_an_error():
+    stream = io.BytesIO(saved({"w": torch.ones(1000)}))
+    with zipfile.ZipFile(stream, "a") as archive:
+        large = max(archive.filelist, key=lambda entry: entry.file_size)
+        archive.filelist += [large] * 3
+        archive.writestr("archive/x", b"")  # so that the directory is written again
+    with pytest.raises(ConversionError, match="f: its entries take .*: some overlap"):
+        read_weights(io.BytesIO(stream.getvalue()), "f", [])
 
 
 def test_nemo_files_that_were_packed_again(tmp_path):
