@@ -25,8 +25,9 @@ def is_one(audio: Any) -> bool:
 
 def check_several(audio: Any) -> None:
     """Raises TypeError for what is no iterable of recordings, or a file or bytes."""
-    if is_one(audio) or isinstance(audio, bytes) or hasattr(audio, "read") or not isinstance(
-            audio, Iterable):
+    # What has __getitem__ alone, such as a data set of PyTorch, is iterated by index.
+    is_iterable = isinstance(audio, Iterable) or hasattr(type(audio), "__getitem__")
+    if not is_iterable or is_one(audio) or isinstance(audio, bytes) or hasattr(audio, "read"):
         raise TypeError("audio: expected a path, a NumPy array of samples (of bytes: "
                         f"numpy.frombuffer) or a list of these, got {type(audio).__name__}")
 

@@ -154,11 +154,23 @@ def test_a_list_shows_progress_with_tqdm(model, monkeypatch):
         model.transcribe(PATHS[:2], progress=True)
 
 
+class ByIndex:
+    """A data set of the map style, as PyTorch has it."""
+
+    def __len__(self):
+        return len(PATHS)
+
+    def __getitem__(self, index):
+        return PATHS[index]
+
+
 def test_every_iterable_of_recordings(model):
     expected = [model.transcribe(path) for path in PATHS]
     assert model.transcribe(iter(PATHS)) == model.transcribe(tuple(PATHS)) == expected
     assert model.transcribe(path for path in PATHS) == model.transcribe(map(str, PATHS)) == expected
     found = dict(model.transcribe_each(set(PATHS)))
+    assert model.transcribe(ByIndex()) == expected
+    assert [result for _, result in model.transcribe_each(ByIndex())] == expected
     assert found == dict(zip(PATHS, expected))
     assert len(model.transcribe(SAMPLES.glob("*.flac"))) == len(list(SAMPLES.glob("*.flac")))
 
