@@ -57,6 +57,10 @@ std::string SniffingDecoder::TakeClear(std::string_view piece) {
 }
 
 std::vector<float> SniffingDecoder::Decode(std::string_view piece) {
+  if (is_end_due_ && !decoder_->has_more()) {
+    is_end_due_ = false;
+    return decoder_->Finish();
+  }
   if (decoder_ != nullptr) return decoder_->Decode(TakeClear(piece));
   begin_ += piece;
   const ContainerMatch found = Find();
@@ -70,24 +74,20 @@ std::vector<float> SniffingDecoder::Decode(std::string_view piece) {
 }
 
 std::vector<float> SniffingDecoder::Finish() {
-  std::vector<float> samples;
-  if (decoder_ == nullptr && !begin_.empty()) {
+  if (decoder_ == nullptr) {
+    if (begin_.empty()) return {};
     if (headerless_ == nullptr) {
       throw ClientMistake(ErrorCode::kBadMessage, "the audio ends within its header");
     }
     decoder_ = HeaderlessDecoder();
-    samples = decoder_->Decode(std::exchange(begin_, {}));
+    held_ = std::exchange(begin_, {});
   }
-  if (decoder_ == nullptr) return samples;
-  const auto append = [&samples](const std::vector<float>& more) {
-    samples.insert(samples.end(), more.begin(), more.end());
-  };
-  // A few bytes that only began like another recording.
-  if (!held_.empty()) {
-    append(decoder_->Decode(std::exchange(held_, {})));
-    while (decoder_->has_more()) append(decoder_->Decode({}));
-  }
-  append(decoder_->Finish());
+  if (held_.empty()) return decoder_->Finish();
+  std::vector<float> samples = decoder_->Decode(std::exchange(held_, {}));
+  is_end_due_ = decoder_->has_more();
+  if (is_end_due_) return samples;
+  const std::vector<float> last = decoder_->Finish();
+  samples.insert(samples.end(), last.begin(), last.end());
   return samples;
 }
 

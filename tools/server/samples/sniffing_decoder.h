@@ -32,7 +32,9 @@ class SniffingDecoder : public MediaDecoder {
   size_t max_part_bytes() const override {
     return decoder_ == nullptr ? kPartBytes : decoder_->max_part_bytes();
   }
-  bool has_more() const override { return decoder_ != nullptr && decoder_->has_more(); }
+  bool has_more() const override {
+    return is_end_due_ || (decoder_ != nullptr && decoder_->has_more());
+  }
   int sample_rate_hz() const override {
     return decoder_ == nullptr ? 0 : decoder_->sample_rate_hz();
   }
@@ -54,7 +56,9 @@ class SniffingDecoder : public MediaDecoder {
   std::unique_ptr<MediaDecoder> decoder_;  // null until the format is known
   const Container* container_ = nullptr;   // with scanner_
   std::optional<RecordingScanner> scanner_;
-  std::string held_;  // the bytes from scanner_->num_clear() on
+  // The bytes from scanner_->num_clear() on: at the end, a few that only began like a recording.
+  std::string held_;
+  bool is_end_due_ = false;  // decoder_ has got the last bytes, but its Finish was not called yet
 };
 
 }  // namespace runnel::server

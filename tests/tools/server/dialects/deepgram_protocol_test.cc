@@ -183,7 +183,7 @@ TEST(DeepgramProtocol, Mistakes) {
     std::string reason;
   };
   for (const Case& c : std::vector<Case>{
-           {{}, {{Binary("caff\0\0"), "error bad_message"}}, "DATA-0000: the audio is CAF"},
+           {{}, {{Binary(".snd\0\0"), "error bad_message"}}, "DATA-0000: the audio is AU"},
            {{},
             {{Binary("RIFF"), ""}, {Text(kCloseStream), "error bad_message"}},
             "DATA-0000: the audio ends within its header"},

@@ -90,8 +90,12 @@ Decoded DecodePieces(MediaDecoder* decoder, std::string_view bytes, NextSize nex
     decoded.samples.insert(decoded.samples.end(), samples.begin(), samples.end());
     bytes.remove_prefix(size);
   }
-  const std::vector<float> last = decoder->Finish();
-  decoded.samples.insert(decoded.samples.end(), last.begin(), last.end());
+  std::vector<float> last = decoder->Finish();
+  for (;;) {
+    decoded.samples.insert(decoded.samples.end(), last.begin(), last.end());
+    if (!decoder->has_more()) break;
+    last = decoder->Decode({});
+  }
   decoded.rate_hz = decoder->sample_rate_hz();
   return decoded;
 }
@@ -500,6 +504,43 @@ TEST(SniffingDecoder, EndsBeforeItsFormatIsKnown) {
   EXPECT_EQ(Mistake(Sniffing().get(), ""), "");
 }
 
+// Gives out many samples for few bytes.
+class ManySamplesDecoder : public MediaDecoder {
+ public:
+  static constexpr size_t kNumBlocks = 5;
+
+  std::vector<float> Decode(std::string_view piece) override {
+    EXPECT_TRUE(piece.empty() || num_left_ == 0);
+    num_left_ = piece.empty() ? num_left_ - 1 : kNumBlocks - 1;
+    return {0.5F};
+  }
+  std::vector<float> Finish() override {
+    EXPECT_EQ(num_left_, 0U);
+    num_left_ = kNumBlocks - 1;
+    return {0.25F};
+  }
+  bool has_more() const override { return num_left_ > 0; }
+  int sample_rate_hz() const override { return 8000; }
+
+ private:
+  size_t num_left_ = 0;
+};
+
+TEST(SniffingDecoder, SamplesOfTheLastBytesComeInBlocks) {
+  SniffingDecoder decoder(std::make_unique<ManySamplesDecoder>());
+  EXPECT_TRUE(decoder.Decode("RI").empty());  // what may begin a recording waits for the end
+  ASSERT_FALSE(decoder.has_more());
+  std::vector<float> samples = decoder.Finish();
+  EXPECT_EQ(samples.size(), 1U);
+  while (decoder.has_more()) {
+    const std::vector<float> block = decoder.Decode({});
+    ASSERT_EQ(block.size(), 1U);
+    samples.insert(samples.end(), block.begin(), block.end());
+  }
+  EXPECT_FALSE(decoder.has_more());
+  EXPECT_EQ(samples.size(), 2 * ManySamplesDecoder::kNumBlocks);
+}
+
 // A caller may first ask for a place for the process.
 TEST(SniffingDecoder, StartsNoProcessBeforeItIsKnownToNeedOne) {
   ::setenv("RUNNEL_MEDIA_DECODER", "/nonexistent", 1);
@@ -561,12 +602,12 @@ TEST(SniffingDecoder, NamesOtherFormats) {
                                          {"RIFX1234WAVE", "RIFX"},
                                          {"RF64\xFF\xFF\xFF\xFFWAVEds64", "RF64"},
                                          {"x", "in no known format"}}) {
-    EXPECT_EQ(
-        Mistake(Sniffing().get(), c.begin),
-        "the audio is " + c.name +
-            ", expected WAV, Ogg Opus, WebM, MP4, MP3, FLAC, AAC, AMR, MPEG-TS, AVI, FLV, WMA or CAF, "
-            "or an encoding and a "
-            "sample_rate in the query");
+    EXPECT_EQ(Mistake(Sniffing().get(), c.begin),
+              "the audio is " + c.name +
+                  ", expected WAV, Ogg Opus, WebM, MP4, MP3, FLAC, AAC, AMR, MPEG-TS, AVI, FLV, "
+                  "WMA or CAF, "
+                  "or an encoding and a "
+                  "sample_rate in the query");
   }
 }
 
