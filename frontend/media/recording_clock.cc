@@ -16,15 +16,19 @@ constexpr int64_t kToleratedMs = 100;
 constexpr int64_t kStartMs = 20;
 // A longer time is no gap where times may begin anew (FFmpeg's limit), and no overlap anywhere.
 constexpr int64_t kJumpS = 10;
-// Of a recording. More is that of a damaged or forged file.
-constexpr int64_t kMostSilenceS = 86400;
-// Beyond any time, so that differences do not overflow.
-constexpr int64_t kMostTime = int64_t{1} << 60;
+
+int64_t Bounded(int64_t time) { return std::clamp(time, -kMostTime, kMostTime); }
 
 }  // namespace
 
+RecordingClock::RecordingClock(int rate_hz, std::optional<int64_t> earliest, bool may_begin_anew,
+                               int64_t most_silence_s)
+    : rate_hz_(rate_hz), may_begin_anew_(may_begin_anew), most_silence_s_(most_silence_s) {
+  if (earliest.has_value()) earliest_ = Bounded(*earliest);
+}
+
 int64_t RecordingClock::SilenceBefore(int64_t time, int64_t num_samples) {
-  time = std::clamp(time, -kMostTime, kMostTime);
+  time = Bounded(time);
   const bool is_first = !zero_.has_value();
   if (is_first) {
     const bool is_late = time - earliest_.value_or(time) > kStartMs * rate_hz_ / 1000;
@@ -47,10 +51,10 @@ int64_t RecordingClock::SilenceBefore(int64_t time, int64_t num_samples) {
   if (gap < 0) Add(num_samples, &overlaps_);
   overlap_ = std::max<int64_t>(-ahead, 0);
   const int64_t silence = std::max<int64_t>(ahead, 0);
-  if (silence > kMostSilenceS * rate_hz_ - num_silent_) {
+  if (silence > most_silence_s_ * rate_hz_ - num_silent_) {
     throw std::runtime_error("has a gap of " + std::to_string(silence / rate_hz_) +
                              " s in its times after sample " + std::to_string(num_samples) +
-                             ", expected gaps of at most " + std::to_string(kMostSilenceS) +
+                             ", expected gaps of at most " + std::to_string(most_silence_s_) +
                              " s in all");
   }
   num_silent_ += silence;

@@ -10,15 +10,22 @@
 
 namespace runnel {
 
+// Seconds of silence in all the gaps of a recording: more is that of a damaged or forged file. Two
+// packets may say so. An input that cannot seek, such as a live stream, has a lower limit.
+constexpr int64_t kMostSilenceS = 86400;
+constexpr int64_t kMostLiveSilenceS = 3600;
+// Samples: beyond any time, so that differences do not overflow.
+constexpr int64_t kMostTime = int64_t{1} << 60;
+
 // Compares the times of packets with the samples that were written. It follows the filter
 // "aresample=async=1:first_pts=0" of FFmpeg, and the program ffmpeg where the times of MPEG-TS and
 // Ogg begin anew. All times and counts are in samples.
 class RecordingClock {
  public:
   // `earliest`: when the earliest of the other tracks begins; no value: there is none.
-  // `may_begin_anew`: whether the container permits it of its times.
-  RecordingClock(int rate_hz, std::optional<int64_t> earliest, bool may_begin_anew)
-      : rate_hz_(rate_hz), earliest_(earliest), may_begin_anew_(may_begin_anew) {}
+  // `may_begin_anew`: whether the container permits it of its times. `most_silence_s`: of all gaps.
+  RecordingClock(int rate_hz, std::optional<int64_t> earliest, bool may_begin_anew,
+                 int64_t most_silence_s);
 
   // How much silence belongs between the `num_samples` samples so far and the next ones, which
   // begin at `time`. Throws std::runtime_error when there is too much of it.
@@ -43,8 +50,9 @@ class RecordingClock {
   std::string Describe(const Places& places) const;
 
   const int rate_hz_;
-  const std::optional<int64_t> earliest_;
+  std::optional<int64_t> earliest_;
   const bool may_begin_anew_;
+  const int64_t most_silence_s_;
   std::optional<int64_t> zero_;  // the time of the first sample
   bool is_at_joint_ = false;
   int64_t num_silent_ = 0;

@@ -14,6 +14,7 @@
 extern "C" {
 #include <libavutil/avstring.h>
 #include <libavutil/channel_layout.h>
+#include <libavutil/common.h>
 #include <libavutil/opt.h>
 }
 
@@ -86,6 +87,14 @@ int64_t SeekInput(Input* input, int64_t offset, int whence) {
   if (offset < 0) return AVERROR(EINVAL);
   input->Seek(offset);
   return offset;
+}
+
+// In samples, saturated.
+int64_t ToSamples(int64_t ticks, AVRational time_base, int rate_hz) {
+  const int64_t samples = av_rescale_q(ticks, time_base, {1, rate_hz});
+  // FFmpeg's mark of a number that is too large.
+  if (samples == std::numeric_limits<int64_t>::min() && ticks > 0) return kMostTime;
+  return std::clamp(samples, -kMostTime, kMostTime);
 }
 
 // Of each track, before FFmpeg estimates what the header does not say; 0: unknown.
@@ -255,19 +264,24 @@ void RecordingDecoder::StartClock() {
   std::optional<int64_t> earliest;
   if (first_timestamp_.has_value()) {
     // What the encoder has put before the recording ends at its time 0.
-    const int64_t begin = av_rescale_q(*first_timestamp_, track_->time_base, {1, rate_hz_});
+    const int64_t begin = ToSamples(*first_timestamp_, track_->time_base, rate_hz_);
     earliest = std::max<int64_t>(begin + track_->codecpar->initial_padding, 0);
   }
-  for (unsigned i = 0; i < format_->nb_streams; ++i) {
-    const AVStream& track = *format_->streams[i];
+  // The programs of a broadcast have times of their own.
+  const AVProgram* const program =
+      av_find_program_from_stream(format_.get(), nullptr, track_->index);
+  const unsigned num_tracks = program == nullptr ? format_->nb_streams : program->nb_stream_indexes;
+  for (unsigned i = 0; i < num_tracks; ++i) {
+    const AVStream& track = *format_->streams[program == nullptr ? i : program->stream_index[i]];
     const AVMediaType type = track.codecpar->codec_type;
     const bool is_picture = (track.disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
     const bool counts = (type == AVMEDIA_TYPE_VIDEO && !is_picture) || type == AVMEDIA_TYPE_AUDIO;
     if (!counts || &track == track_ || track.start_time == AV_NOPTS_VALUE) continue;
-    const int64_t start = av_rescale_q(track.start_time, track.time_base, {1, rate_hz_});
+    const int64_t start = ToSamples(track.start_time, track.time_base, rate_hz_);
     earliest = std::min(start, earliest.value_or(start));
   }
-  clock_.emplace(rate_hz_, earliest, (format_->iformat->flags & AVFMT_TS_DISCONT) != 0);
+  clock_.emplace(rate_hz_, earliest, (format_->iformat->flags & AVFMT_TS_DISCONT) != 0,
+                 can_seek() ? kMostSilenceS : kMostLiveSilenceS);
 }
 
 void RecordingDecoder::WriteResampled(const uint8_t** data, int count) {
@@ -327,7 +341,7 @@ void RecordingDecoder::WriteFrame() {
 
 void RecordingDecoder::KeepTime(const AVFrame& frame) {
   if (!clock_.has_value() || frame.pts == AV_NOPTS_VALUE) return;
-  const int64_t time = av_rescale_q(frame.pts, track_->time_base, {1, rate_hz_});
+  const int64_t time = ToSamples(frame.pts, track_->time_base, rate_hz_);
   WriteSilence(clock_->SilenceBefore(time, num_samples_));
 }
 
@@ -374,7 +388,8 @@ void RecordingDecoder::LeaveOut(int64_t at, int64_t bytes, int error) {
 
 void RecordingDecoder::KeepDuration(int64_t ticks) {
   if (clock_.has_value() || rate_hz_ == 0) return;
-  WriteSilence(std::min<int64_t>(av_rescale_q(ticks, track_->time_base, {1, rate_hz_}), rate_hz_));
+  const int64_t count = ToSamples(ticks, track_->time_base, rate_hz_);
+  WriteSilence(std::clamp<int64_t>(count, 0, rate_hz_));
 }
 
 void RecordingDecoder::LeaveOutPacket() {
@@ -400,18 +415,18 @@ void RecordingDecoder::DecodePacket(const AVPacket* packet) {
 // samples.
 int64_t RecordingDecoder::MissingBehindClock() const {
   if (format_->nb_streams > 1) return 0;
-  const int64_t announced = av_rescale_q(announced_ticks_, track_->time_base, {1, rate_hz_});
+  const int64_t announced = ToSamples(announced_ticks_, track_->time_base, rate_hz_);
   return announced - clock_->TimeAfter(num_samples_);
 }
 
 int64_t RecordingDecoder::MissingTicks() const {
-  int64_t missing = announced_ticks_ - num_ticks_;
+  int64_t missing = av_sat_sub64(announced_ticks_, num_ticks_);
   if (container_ == "mov") {
     // The header may have any length while the file is written. Its packets are known.
     const int count = avformat_index_get_entries_count(track_);
     const AVIndexEntry* const last =
         avformat_index_get_entry(const_cast<AVStream*>(track_), count - 1);
-    missing = last == nullptr ? 0 : last->timestamp - last_timestamp_;
+    missing = last == nullptr ? 0 : av_sat_sub64(last->timestamp, last_timestamp_);
   }
   return missing;
 }
@@ -422,10 +437,9 @@ int64_t RecordingDecoder::MissingSamples() const {
       announced_ticks_ > 0 && av_match_list(container_.c_str(), kWithoutLength, ',') == 0;
   if (!has_index && !has_length) return 0;
   const bool has_clock = clock_.has_value() && !has_index;
-  const int64_t samples = has_clock
-                              ? MissingBehindClock()
-                              : av_rescale_q(MissingTicks(), track_->time_base, {1, rate_hz_});
-  return samples * 1000 > kMissingMs * rate_hz_ ? samples : 0;
+  const int64_t samples =
+      has_clock ? MissingBehindClock() : ToSamples(MissingTicks(), track_->time_base, rate_hz_);
+  return samples > kMissingMs * rate_hz_ / 1000 ? samples : 0;
 }
 
 void RecordingDecoder::ReadCheckUpTo(int64_t end) {
@@ -487,10 +501,10 @@ void RecordingDecoder::CheckEnd() {
 
 bool RecordingDecoder::HasGap(const AVPacket& packet) {
   if (rate_hz_ == 0 || packet.dts == AV_NOPTS_VALUE) return false;
-  const int64_t lag = av_rescale_q(packet.dts, track_->time_base, {1, rate_hz_}) - num_samples_;
+  const int64_t lag = ToSamples(packet.dts, track_->time_base, rate_hz_) - num_samples_;
   const int64_t gap = lag - std::exchange(last_lag_, lag);
   const bool has_jump = check_ != nullptr && check_->last_jump_at() > last_packet_at_;
-  return has_jump && gap * 1000 > kMissingMs * rate_hz_;
+  return has_jump && gap > kMissingMs * rate_hz_ / 1000;
 }
 
 bool RecordingDecoder::IsJoint(const AVPacket& packet) const {
@@ -521,7 +535,7 @@ void RecordingDecoder::TakePacket(AVPacket* packet) {
         first_timestamp_ = packet->pts;
       }
       if (clock_.has_value() && IsJoint(*packet)) clock_->OnJoint();
-      num_ticks_ += packet->duration;
+      num_ticks_ = av_sat_add64(num_ticks_, packet->duration);
       if (packet->dts != AV_NOPTS_VALUE) last_timestamp_ = packet->dts;
       last_packet_at_ = std::max(last_packet_at_, packet->pos);
       DecodePacket(packet);

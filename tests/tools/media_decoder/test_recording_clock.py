@@ -342,4 +342,8 @@ def test_lost_pages_are_silence(tmp_path, source, name):
     assert_same_times(burst_times(decoded.samples, decoded.rate_hz), expected, name)
     assert abs(len(decoded.samples) / decoded.rate_hz - LENGTH_S) < 0.05
     (tmp_path / name).write_bytes(b"".join(pages[:lost] + [pages[lost]] + pages[lost:]))
-    assert decode_file(PROGRAM, tmp_path / name, "ogg").error.startswith("is damaged after sample ")
+    strict = decode_file(PROGRAM, tmp_path / name, "ogg", strict=True)
+    assert strict.error.startswith("is damaged after sample ")
+    lenient = decode_file(PROGRAM, tmp_path / name, "ogg")
+    assert lenient.error == ""
+    assert lenient.warnings[0].startswith(f"is damaged: skipped {len(pages[lost])} bytes at byte ")

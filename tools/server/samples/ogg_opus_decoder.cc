@@ -185,7 +185,7 @@ void OggOpusDecoder::OnHead(std::string_view packet) {
   packets_.SetSampleRate(rate_hz_);
   num_to_skip_ = pre_skip_ * rate_hz_ / kGranuleRateHz;
   num_samples_ = 0;
-  clock_.emplace(rate_hz_, std::nullopt, /*may_begin_anew=*/true);
+  clock_.emplace(rate_hz_, std::nullopt, /*may_begin_anew=*/true, kMostLiveSilenceS);
   next_time_.reset();
   num_silent_ = 0;
   expected_ = Expected::kTags;
