@@ -83,12 +83,13 @@ Size OggPage(std::string_view rest, bool /*is_first*/) {
   if (rest.substr(0, 4) != kPage.substr(0, rest.size())) return kNoElement;
   if (rest.size() <= kNumSegmentsAt) return std::nullopt;
   const size_t head_bytes = kNumSegmentsAt + 1 + ByteAt(rest, kNumSegmentsAt);
-  // With the beginning of a packet, which tells the codec.
-  if (rest.size() < head_bytes + 8) return std::nullopt;
+  if (rest.size() < head_bytes) return std::nullopt;
   uint64_t size = head_bytes;
   for (const char segment : rest.substr(kNumSegmentsAt + 1, ByteAt(rest, kNumSegmentsAt))) {
     size += static_cast<unsigned char>(segment);
   }
+  // With the beginning of a packet, which tells the codec. A page may be shorter.
+  if (rest.size() < std::min<uint64_t>(size, head_bytes + 8)) return std::nullopt;
   return size;
 }
 
