@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "frontend/media/container.h"
+
 namespace runnel {
 namespace {
 
@@ -20,12 +22,8 @@ constexpr uint32_t kPlaceholderSize = 0x7ffff000;
 // For a stream without a known end: far more than any, and safe to compute with.
 constexpr uint64_t kEndlessBytes = uint64_t{1} << 60;
 
-uint32_t LittleEndian(const char* bytes, size_t size) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < size; ++i) {
-    value |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-  }
-  return value;
+uint32_t WavNumber(const char* bytes, size_t size) {
+  return static_cast<uint32_t>(LittleEndian({bytes, size}));
 }
 
 void AppendLittleEndian(uint64_t value, size_t size, std::string* bytes) {
@@ -37,9 +35,9 @@ uint32_t TagOf(const std::string& format) {
   constexpr uint32_t kExtensible = 0xfffe;
   constexpr size_t kSubFormat = 24;
   if (format.size() < 16) return 0;
-  const uint32_t tag = LittleEndian(format.data(), 2);
+  const uint32_t tag = WavNumber(format.data(), 2);
   if (tag != kExtensible) return tag;
-  return format.size() < kSubFormat + 2 ? 0 : LittleEndian(format.data() + kSubFormat, 2);
+  return format.size() < kSubFormat + 2 ? 0 : WavNumber(format.data() + kSubFormat, 2);
 }
 
 // Formats whose samples stand one after the other, so that reading them needs no look-ahead.
@@ -142,7 +140,7 @@ std::optional<WavData> FindWavData(int fd, off_t begin) {
     }
     if (header.size() < kChunkHeaderBytes || at > kMaxHeaderBytes) return std::nullopt;
     const std::string_view id = header.substr(0, kChunkIdBytes);
-    const uint32_t size = LittleEndian(header.data() + kChunkIdBytes, 4);
+    const uint32_t size = WavNumber(header.data() + kChunkIdBytes, 4);
     const bool is_data = id == "data", is_64 = id == "ds64";
     at += kChunkHeaderBytes;
     if (is_data) {
@@ -152,8 +150,7 @@ std::optional<WavData> FindWavData(int fd, off_t begin) {
     if (is_64) {
       const std::string_view body = file.At(at, kBytesOf64);
       if (body.size() < kBytesOf64) return std::nullopt;
-      size_of_64 = LittleEndian(body.data() + 8, 4) | uint64_t{LittleEndian(body.data() + 12, 4)}
-                                                          << 32;
+      size_of_64 = WavNumber(body.data() + 8, 4) | uint64_t{WavNumber(body.data() + 12, 4)} << 32;
     }
     at += size;
     is_odd = size % 2 != 0;
@@ -194,7 +191,7 @@ WavHeader ReadWavHeader(int fd) {
   while (AppendChunkHeader(fd, is_odd, &bytes)) {
     const size_t body = bytes.size();
     const std::string id = bytes.substr(body - kChunkHeaderBytes, 4);
-    const uint32_t size = LittleEndian(bytes.data() + body - 4, 4);
+    const uint32_t size = WavNumber(bytes.data() + body - 4, 4);
     if (id == "data") {
       header.data_size = size;
       header.complete = CanStream(header.format);

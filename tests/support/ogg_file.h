@@ -22,9 +22,10 @@ struct OggStream {
   std::vector<std::string> packets;  // of audio
   unsigned channels = 1;
   unsigned pre_skip = 312;
-  uint32_t rate_hz = 16000;  // of the recording, in the header
-  int gain = 0;              // of 1/256 dB
-  int64_t end_granule = 0;   // 0: that of the packets, which have 20 ms each
+  uint32_t rate_hz = 16000;   // of the recording, in the header
+  int gain = 0;               // of 1/256 dB
+  int packet_granules = 960;  // samples of a packet, at 48 kHz
+  int64_t end_granule = 0;    // 0: that of the packets
   int serial = 7;
 };
 
@@ -62,7 +63,7 @@ inline std::string Ogg(const OggStream& stream, const std::string& header) {
   append_pages(ogg_stream_flush);
   int64_t granule = 0;
   for (const std::string& packet : stream.packets) {
-    granule += 960;
+    granule += stream.packet_granules;
     const bool is_last = &packet == &stream.packets.back();
     add(packet, is_last && stream.end_granule > 0 ? stream.end_granule : granule, is_last);
     if (number % 7 == 0) append_pages(ogg_stream_flush);

@@ -150,7 +150,7 @@ TEST(VoskProtocol, AMessageOfManyPartsHasOneAnswer) {
   runnel::testing::OggStream stream;
   stream.packets.assign(500, "\x18");
   stream.rate_hz = 48000;
-  stream.end_granule = 500 * 2880;
+  stream.packet_granules = 2880;
   VoskProtocol protocol(Units());
   const std::string message = runnel::testing::Ogg(stream);
   std::string_view rest = message;

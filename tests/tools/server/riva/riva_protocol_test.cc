@@ -70,7 +70,7 @@ TEST(RivaProtocol, AMessageOfManyPartsIsReadInParts) {
   runnel::testing::OggStream stream;
   stream.packets.assign(500, "\x18");
   stream.rate_hz = 48000;
-  stream.end_granule = 500 * 2880;
+  stream.packet_granules = 2880;
   RivaProtocol protocol = NewProtocol();
   protocol.Read(Binary(Config()));
   const std::string message = Audio(runnel::testing::Ogg(stream));
