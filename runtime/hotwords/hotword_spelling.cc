@@ -5,6 +5,7 @@
 
 #include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/text/character_class.h"
+#include "runtime/text/composition.h"
 #include "runtime/text/printable.h"
 #include "runtime/text/utf8.h"
 #include "runtime/text/vocabulary.h"
@@ -99,12 +100,23 @@ void HotwordSpelling::CheckCanSpell(const std::string& phrase,
                                     const std::string& normalized) const {
   const std::string text = has_boundaries_ ? kBoundary + normalized + kBoundary : normalized;
   const size_t furthest = speller_->FirstUnspelled(text);
-  if (furthest == TokenSpeller::kSpelled) return;
+  if (furthest == TokenSpeller::kSpelled) return CheckIsComposed(phrase);
   // The rest of the word, with the boundary before it if that is not yet spelled.
   const size_t end = std::min(text.find(kBoundary, furthest + 1), text.size());
   throw std::runtime_error(Quoted(phrase) + " needs tokens that spell " +
                            QuotedPart(text.substr(furthest, end - furthest)) +
                            ", which the model does not have" + DecompositionNote(phrase));
+}
+
+void HotwordSpelling::CheckIsComposed(const std::string& phrase) const {
+  for (const std::string_view mark : DecomposedMarks(phrase)) {
+    const bool is_in_token = std::any_of(
+        token_texts_.begin(), token_texts_.end(),
+        [mark](const std::string& text) { return text.find(mark) != std::string::npos; });
+    if (is_in_token) continue;
+    throw std::runtime_error(Quoted(phrase) + " has the character " + Quoted(mark) +
+                             ", which only bytes of the model spell" + DecompositionNote(phrase));
+  }
 }
 
 }  // namespace runnel

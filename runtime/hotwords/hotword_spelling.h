@@ -33,7 +33,7 @@ class HotwordSpelling {
 
   // `phrase`: words joined by single spaces. Returns its normalised text; without boundaries when
   // the vocabulary has none. Throws std::runtime_error when the tokens cannot spell it between
-  // other words.
+  // other words, or only bytes spell marks that are part of a composed character.
   std::string Normalize(const std::string& phrase) const;
 
  private:
@@ -41,6 +41,8 @@ class HotwordSpelling {
 
   std::string WithCase(const std::string& phrase) const;
   void CheckCanSpell(const std::string& phrase, const std::string& normalized) const;
+  // Bytes spell any mark, but the model writes composed characters, unless tokens have the mark.
+  void CheckIsComposed(const std::string& phrase) const;
 
   bool has_boundaries_;
   std::vector<std::string> token_texts_;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <vector>
 
+#include "runtime/text/composition.h"
 #include "runtime/text/utf8.h"
 
 namespace runnel {
@@ -93,15 +93,9 @@ std::string Printable(std::string_view text, size_t max_bytes) {
 std::string Quoted(std::string_view value) { return "'" + Printable(value, kMaxQuotedBytes) + "'"; }
 
 std::string DecompositionNote(std::string_view text) {
-  const std::vector<std::string_view> characters = SplitCharacters(text);
-  const bool is_decomposed =
-      std::any_of(characters.begin(), characters.end(), [](std::string_view character) {
-        const char32_t code_point = CodePoint(character);
-        const bool is_accent = code_point >= 0x300 && code_point <= 0x36F;
-        const bool is_jamo = code_point >= 0x1100 && code_point <= 0x11FF;
-        return is_accent || is_jamo;
-      });
-  return is_decomposed ? "; the text is decomposed (NFD), expected composed characters (NFC)" : "";
+  return DecomposedMarks(text).empty()
+             ? ""
+             : "; the text is decomposed (NFD), expected composed characters (NFC)";
 }
 
 }  // namespace runnel

@@ -19,8 +19,8 @@ std::string Printable(std::string_view text, size_t max_bytes = std::string_view
 std::string Quoted(std::string_view value);
 
 // For the end of a message about UTF-8 text that the tokens cannot spell: "" unless it has accents
-// or Korean letters as characters of their own (NFD of Unicode), as file systems of Apple give
-// them.
+// or parts of letters as characters of their own (NFD of Unicode), as file systems of Apple give
+// them, where composed characters exist.
 std::string DecompositionNote(std::string_view text);
 
 }  // namespace runnel

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -24,12 +25,28 @@ using testing::Contains;
 using testing::ErrorMessage;
 
 // A token for each of `names`, after the blank.
-TokenTable Table(const std::vector<std::string>& names) {
+std::string Units(const std::vector<std::string>& names) {
   std::string units = "<blank> 0\n";
   for (size_t i = 0; i < names.size(); ++i) {
     units += names[i] + " " + std::to_string(i + 1) + "\n";
   }
-  return TokenTable(units, static_cast<int>(names.size()) + 1, 0, "units.txt");
+  return units;
+}
+
+TokenTable Table(const std::vector<std::string>& names) {
+  return TokenTable(Units(names), static_cast<int>(names.size()) + 1, 0, "units.txt");
+}
+
+// Also a token for each byte.
+TokenTable BytesAnd(std::vector<std::string> names) {
+  TokenKinds kinds;
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof(name), "<0x%02X>", static_cast<unsigned>(byte));
+    names.emplace_back(name);
+    kinds.special.push_back({static_cast<int32_t>(names.size()), TokenKind::kByte, ""});
+  }
+  return TokenTable(Units(names), static_cast<int>(names.size()) + 1, 0, "units.txt", kinds);
 }
 
 TokenTable Letters() { return Table({"▁", "a", "b", "c", ":", "#", "1", "é", "<unk>"}); }
@@ -284,8 +301,23 @@ TEST(HotwordsTest, DecomposedTextIsNamed) {
   const std::string note = "; the text is decomposed (NFD), expected composed characters (NFC)";
   EXPECT_TRUE(Contains(ErrorOf("ae\u0301\n", Letters()), note));
   EXPECT_FALSE(Contains(ErrorOf("ax\n", Letters()), "decomposed"));
+  // A mark that no composed character has is text as any other.
+  EXPECT_FALSE(Contains(ErrorOf("ɔ\u0301\n", Letters()), "decomposed"));
   const TokenTable decomposed = Table({"▁", "e", "\u0301"});
   EXPECT_EQ(BonusOf(Hotwords("e\u0301 :1\n", decomposed, 1, "names.txt"), {1, 2, 3}), 2);
+}
+
+TEST(HotwordsTest, DecomposedTextIsNotSpelledByBytes) {
+  const TokenTable bytes = BytesAnd({"▁", "e", "é"});
+  for (const std::string phrase : {"e\u0301", "a e\u0301", "か\u3099", "\u1112\u1161"}) {
+    EXPECT_TRUE(Contains(ErrorOf(phrase + "\n", bytes), "which only bytes of the model spell; the"))
+        << phrase;
+  }
+  for (const std::string phrase : {"é", "ö", "が", "하", "ɔ\u0301", "مُحَمَّد", "हिन्दी", "שָׁלוֹם"}) {
+    EXPECT_EQ(Hotwords(phrase + "\n", bytes, 1, "names.txt").num_phrases(), 1U) << phrase;
+  }
+  const TokenTable decomposed = BytesAnd({"▁", "e", "\u0301"});
+  EXPECT_EQ(Hotwords("e\u0301\n", decomposed, 1, "names.txt").num_phrases(), 1U);
 }
 
 }  // namespace

@@ -4,9 +4,12 @@
 
 #include <string>
 
+#include "tests/support/error_message.h"
+
 namespace runnel {
 namespace {
 
+using testing::Contains;
 using std::string_literals::operator""s;
 
 TEST(Printable, KeepsText) {
@@ -37,6 +40,19 @@ TEST(Printable, CutsAtCharacters) {
 TEST(Quoted, IsShort) {
   EXPECT_EQ(Quoted("a\0b"s), R"('a\x00b')");
   EXPECT_LT(Quoted(std::string(1000, 'a')).size(), 100U);
+}
+
+TEST(DecompositionNote, IsForTextThatUnicodeComposes) {
+  for (const char* text :
+       {"e\u0301", "A\u030A", "Ü\u0304", "и\u0306", "ω\u0345", "か\u3099", "ハ\u309A",
+        "\u1112\u1161", "하\u11AB", "ا\u0653", "ي\u0654", "न\u093C", "ে\u09BE"}) {
+    EXPECT_TRUE(Contains(DecompositionNote(text), "(NFD)")) << text;
+  }
+  for (const char* text :
+       {"", "é", "Å", "が", "パ", "한", "ɔ\u0301", "q\u0301", "\u0301", "\u1112", "한\u11AB",
+        "あ\u3099", "مُحَمَّد", "قرآن", "שָׁלוֹם", "हिन्दी", "ক\u09BE", "x\u20D7"}) {
+    EXPECT_EQ(DecompositionNote(text), "") << text;
+  }
 }
 
 }  // namespace
