@@ -117,6 +117,20 @@ NpyReader::NpyReader(const std::string& path)
   }
   ParseHeader(header);
   data_begin_ = static_cast<std::streamoff>(sizeof(prefix) + length_size + length);
+  CheckSize();
+}
+
+void NpyReader::CheckSize() const {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(std::filesystem::u8path(path_), error);
+  if (error) {  // such as a pipe
+    if (is_fortran_) Fail("is in Fortran order, expected a file that seeks");
+    return;
+  }
+  const auto num_rows = (static_cast<int64_t>(size) - data_begin_) / (num_columns_ * value_size());
+  if (num_rows < num_rows_) {
+    Fail("ends before row " + std::to_string(num_rows + 1) + " of " + std::to_string(num_rows_));
+  }
 }
 
 // The dictionary is a Python literal; numpy.save writes its keys in this form.
@@ -185,10 +199,9 @@ void NpyReader::ReadValues(float* values, size_t count) {
 }
 
 void NpyReader::ReadColumns(float* rows, int64_t num_rows) {
-  const int64_t value_size = type_ == NpyType::kFloat32 ? 4 : 8;
   std::vector<float> part(static_cast<size_t>(num_rows));
   for (int64_t column = 0; column < num_columns_; ++column) {
-    file_.seekg(data_begin_ + (column * num_rows_ + rows_read_) * value_size);
+    file_.seekg(data_begin_ + (column * num_rows_ + rows_read_) * value_size());
     ReadValues(part.data(), part.size());
     for (int64_t row = 0; row < num_rows; ++row) {
       rows[row * num_columns_ + column] = part[static_cast<size_t>(row)];

@@ -53,7 +53,8 @@ class NpyWriter {
 class NpyReader {
  public:
   // Throws std::runtime_error, which names the file and what was expected, unless it holds a
-  // little-endian matrix of float32 or float64. One in Fortran order must be in a file that seeks.
+  // little-endian matrix of float32 or float64 with all of its rows. One in Fortran order must be
+  // in a file that seeks.
   explicit NpyReader(const std::string& path);
 
   int64_t num_rows() const { return num_rows_; }
@@ -66,6 +67,9 @@ class NpyReader {
 
  private:
   void ParseHeader(const std::string& header);
+  // That the rows of the header are in the file.
+  void CheckSize() const;
+  int64_t value_size() const { return type_ == NpyType::kFloat32 ? 4 : 8; }
   // The next `count` values of the file; fewer leave file_ in an error.
   void ReadValues(float* values, size_t count);
   // A part of each column, for num_rows rows from rows_read_ on.

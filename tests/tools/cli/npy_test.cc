@@ -145,6 +145,20 @@ TEST_F(NpyTest, FortranOrderIsRead) {
   }
 }
 
+TEST_F(NpyTest, AForgedShapeIsAnError) {
+  for (const std::string order : {"True", "False"}) {
+    for (const std::string shape : {"3, 2", "999999999999999999, 16777216", "999999999999999999, 1",
+                                    "288230376151711744, 16", "576460752303423488, 16777216"}) {
+      SCOPED_TRACE(shape);
+      const std::string message = ReadError(NpyBytes(
+          1, "{'descr': '<f4', 'fortran_order': " + order + ", 'shape': (" + shape + "), }",
+          Bytes<float>({1, 2, 3, 4})));
+      EXPECT_TRUE(Contains(message, "ends before row "));
+      EXPECT_TRUE(Contains(message, " of " + shape.substr(0, shape.find(','))));
+    }
+  }
+}
+
 TEST_F(NpyTest, EveryCutIsAnError) {
   const std::string whole = NpyBytes(1, Dictionary("<f4", "2, 2"), Bytes<float>({1, 2, 3, 4}));
   for (size_t size = 0; size < whole.size(); ++size) {
