@@ -135,6 +135,14 @@ def test_an_audio_track_is_chosen(server, folder):
                                ("?audio_track=1", "", False)):
         answer = request(server.port, f"/v1/recognize{query}", "POST", data).json()
         assert (answer["text"], "warnings" in answer) == (text, warns)
+    for config in {}, {"max_alternatives": 1}:
+        with server.open("/vosk") as socket:
+            socket.send_json(config=config)
+            socket.send_bytes(data)
+            assert "warnings" not in socket.receive_json()
+            socket.send_json(eof=1)
+            warning, = socket.receive_json()["warnings"]
+            assert warning.startswith("the audio: has 2 audio tracks")
     for query, message in (("2", "the recording: is WebM or Matroska and has 2 audio tracks, "
                                  "expected track 2 (counted from 0)"),
                            ("x", "query: audio_track is 'x', expected a track counted from 0")):

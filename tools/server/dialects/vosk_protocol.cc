@@ -217,7 +217,7 @@ std::vector<std::string> VoskProtocol::OnUpdate(const LiveUpdate& update) {
   for (int64_t i = 0; i < update.num_empty_finalizations; ++i) texts.push_back(AllResults());
   if (update.is_final) {
     phase_ = Phase::kOver;
-    if (update.error.empty()) texts.push_back(AllResults());
+    if (update.error.empty()) texts.push_back(LastResults());
     return texts;
   }
   merged_.Append(update);
@@ -246,6 +246,14 @@ std::string VoskProtocol::AllResults() {
   }
   ended_.clear();
   return Result(nbest);
+}
+
+std::string VoskProtocol::LastResults() {
+  std::string results = AllResults();
+  const std::vector<std::string> warnings = decoder()->warnings();
+  if (warnings.empty()) return results;
+  BeginField("warnings", &results);
+  return results + JsonText(warnings) + '}';
 }
 
 std::string VoskProtocol::Result(const std::vector<Hypothesis>& nbest) const {

@@ -64,6 +64,8 @@ class VoskProtocol : public Protocol {
   std::string Result(const std::vector<Hypothesis>& nbest) const;
   // One message for all results that the client has not received, of which none is lost so.
   std::string AllResults();
+  // AllResults at the end of the audio, with the warnings of a recording.
+  std::string LastResults();
 
   const TokenTable& tokens_;
   const std::string subprotocol_;
