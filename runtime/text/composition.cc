@@ -14,7 +14,7 @@ struct Mark {
 };
 
 // The canonical compositions of Unicode 14, without those of Korean, by code point.
-constexpr Mark kMarks[] = {
+constexpr Mark kComposingMarks[] = {
     {0x0300,
      U"AEINOUWYaeinouwy\u00A8ÂÊÔÜâêôüĂăĒēŌōƠơƯưΑΕΗΙΟΥΩαεηιουωϊϋЕИеиἀἁἈἉἐἑἘἙἠἡἨἩἰἱἸἹὀὁὈὉὐὑὙὠὡὨὩ"
      U"\u1FBF\u1FFE"},
@@ -102,9 +102,9 @@ bool IsSyllable(char32_t before, char32_t character) {
 
 bool Compose(char32_t before, char32_t character) {
   const Mark* const mark =
-      std::lower_bound(std::begin(kMarks), std::end(kMarks), character,
+      std::lower_bound(std::begin(kComposingMarks), std::end(kComposingMarks), character,
                        [](const Mark& one, char32_t other) { return one.code_point < other; });
-  if (mark == std::end(kMarks) || mark->code_point != character) {
+  if (mark == std::end(kComposingMarks) || mark->code_point != character) {
     return IsSyllable(before, character);
   }
   return mark->before.find(before) != std::u32string_view::npos;

@@ -51,7 +51,7 @@ void Progress::Show() {
 
 std::string Progress::Summary() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const std::string files =
+  std::string files =
       "files " + std::to_string(num_finished_) + ", failures " + std::to_string(num_failed_);
   if (audio_seconds_ <= 0) return files;
   const double wall_seconds = SecondsSince(start_);
