@@ -119,8 +119,8 @@ std::vector<std::vector<float>> ReadSpeech(const std::vector<Recording>& recordi
     }
   }
   const double frame_s = model.frame_extractor->geometry().shift_ms() / 1000;
-  const auto num_frames = static_cast<double>(num_values / dim);
-  console->Info("speech: " + Decimal(num_frames * frame_s, 1) + " s in " +
+  const auto num_frames = num_values / dim;
+  console->Info("speech: " + Decimal(static_cast<double>(num_frames) * frame_s, 1) + " s in " +
                 std::to_string(recordings.size()) + " recordings");
   if (num_changing == 0) {
     throw std::runtime_error(

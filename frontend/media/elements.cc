@@ -27,7 +27,7 @@ bool Has(const std::array<uint32_t, 9>& ids, uint32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-unsigned ByteAt(std::string_view bytes, size_t i) { return static_cast<unsigned char>(bytes[i]); }
+unsigned OctetAt(std::string_view bytes, size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
 // A number whose first byte tells its length, which is at most `most`; 0 bytes: there is none.
 struct EbmlNumber {
@@ -38,7 +38,7 @@ struct EbmlNumber {
 std::optional<EbmlNumber> ReadEbmlNumber(std::string_view bytes, size_t most) {
   if (bytes.empty()) return std::nullopt;
   size_t size = 1;
-  while (size <= most && (ByteAt(bytes, 0) & (0x100U >> size)) == 0) ++size;
+  while (size <= most && (OctetAt(bytes, 0) & (0x100U >> size)) == 0) ++size;
   if (size > most) return EbmlNumber{};
   if (bytes.size() < size) return std::nullopt;
   return EbmlNumber{size, BigEndian(bytes.substr(0, size))};
@@ -82,10 +82,10 @@ Size OggPage(std::string_view rest, bool /*is_first*/) {
   constexpr size_t kNumSegmentsAt = 26;
   if (rest.substr(0, 4) != kPage.substr(0, rest.size())) return kNoElement;
   if (rest.size() <= kNumSegmentsAt) return std::nullopt;
-  const size_t head_bytes = kNumSegmentsAt + 1 + ByteAt(rest, kNumSegmentsAt);
+  const size_t head_bytes = kNumSegmentsAt + 1 + OctetAt(rest, kNumSegmentsAt);
   if (rest.size() < head_bytes) return std::nullopt;
   uint64_t size = head_bytes;
-  for (const char segment : rest.substr(kNumSegmentsAt + 1, ByteAt(rest, kNumSegmentsAt))) {
+  for (const char segment : rest.substr(kNumSegmentsAt + 1, OctetAt(rest, kNumSegmentsAt))) {
     size += static_cast<unsigned char>(segment);
   }
   // With the beginning of a packet, which tells the codec. A page may be shorter.
@@ -144,7 +144,7 @@ Size FlacBlock(std::string_view rest, bool is_first) {
   constexpr unsigned kIsLast = 0x80, kMostTypes = 7;
   if (rest.size() < 4) return std::nullopt;
   if (is_first) return rest.substr(0, 4) == "fLaC" ? uint64_t{4} : kNoElement;
-  if ((ByteAt(rest, 0) & ~kIsLast) >= kMostTypes) return kNoElement;
+  if ((OctetAt(rest, 0) & ~kIsLast) >= kMostTypes) return kNoElement;
   return 4 + BigEndian(rest.substr(1, 3));
 }
 
