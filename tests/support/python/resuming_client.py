@@ -19,7 +19,9 @@ class ResumingClient:
     """
 
     def __init__(self, ports: Iterable[int], samples: np.ndarray, rate: int,
-                 flushes: Iterable[int] = (), **options: Any):
+                 flushes: Iterable[int] = (), stops: Iterable[int] = (), **options: Any):
+        """`stops`: samples after which the first connections wait for the server to end."""
+        self.stops = list(stops)
         self.ports, self.audio, self.rate = list(ports), pcm16(samples), rate
         self.flushes, self.options = sorted(flushes), options
         self.utterances: List[Dict[str, Any]] = []
@@ -71,9 +73,12 @@ class ResumingClient:
 
     def _send(self, socket: WebSocket, position: int) -> None:
         num_samples = len(self.audio) // 2
+        stop = (self.stops + [num_samples] * self.num_connections)[self.num_connections - 1]
         for end in [flush for flush in self.flushes if flush >= position] + [num_samples]:
             while position < end:
-                size = min(PACKET, end - position)
+                size = min(PACKET, end - position, stop - position)
+                if size <= 0:
+                    return  # the server ends the connection
                 socket.send_bytes(self.audio[2 * position:2 * (position + size)])
                 position += size
             if end in self.flushes:
