@@ -111,7 +111,7 @@ TEST_F(WavHeaderTest, NothingBehindTheSamplesIsPassedOverInSilence) {
            {"mine" + LittleEndianBytes(5000, 4) + "cut off", "15 bytes that are no chunk follow",
             true},
            {std::string(70000, '\0') + "text", "bytes that are no chunk follow", true},
-           {Chunk("id3 ", "odd") + "RIFF1234AVI ", "12 bytes that are no chunk follow", false}}) {
+           {Chunk("id3 ", "odd") + "RIFF1234AVI ", "another recording (AVI) follows", false}}) {
     wav_.after = c.after;
     const std::string bytes = wav_.Bytes();
     ExpectComplaint(WriteRaw(bytes), c.complaint + " after sample 5000, expected ");
