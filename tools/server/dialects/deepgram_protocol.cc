@@ -188,7 +188,7 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
   if (ends_speech) {
     open_speech_end_ms_ = -1;
   } else if (!best.words.empty()) {
-    open_speech_end_ms_ = best.words.back().end_ms;
+    open_speech_end_ms_ = last_ms;  // the rules of endpoints count from there, too
   }
   const std::vector<std::string> languages = LanguagesOf({utterance});
   has_found_language_ = has_found_language_ || !languages.empty();
