@@ -186,9 +186,9 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
   const bool ends_speech =
       (is_endpoint && options_.finds_endpoints) || utterance.end == UtteranceEnd::kFinish;
   if (ends_speech) {
-    open_speech_end_ms_ = -1;
+    open_speech_ms_ = -1;
   } else if (!best.words.empty()) {
-    open_speech_end_ms_ = last_ms;  // the rules of endpoints count from there, too
+    open_speech_ms_ = last_ms;  // the rules of endpoints count from there, too
   }
   const std::vector<std::string> languages = LanguagesOf({utterance});
   has_found_language_ = has_found_language_ || !languages.empty();
@@ -230,14 +230,14 @@ void DeepgramProtocol::AppendUtteranceEnd(double gap_end_ms, std::vector<std::st
 }
 
 bool DeepgramProtocol::AppendEndOfSpeech(std::vector<std::string>* texts) {
-  if (!options_.finds_endpoints || open_speech_end_ms_ < 0 ||
-      merged_.audio_ms - open_speech_end_ms_ < silence_ms_) {
+  if (!options_.finds_endpoints || open_speech_ms_ < 0 ||
+      merged_.audio_ms - open_speech_ms_ < silence_ms_) {
     return false;
   }
   texts->push_back(Results("", {}, {}, merged_.audio_ms,
                            {{"is_final", true}, {"speech_final", true}, {"from_finalize", false}}));
   stretch_start_ms_ = merged_.audio_ms;
-  open_speech_end_ms_ = -1;
+  open_speech_ms_ = -1;
   return true;
 }
 

@@ -84,9 +84,9 @@ class DeepgramProtocol : public Protocol {
   LiveUpdate merged_;             // the updates of the present utterance, which it does not hold
   double stretch_start_ms_ = 0;   // where the last final result ended
   double last_word_end_ms_ = -1;  // of the final results; -1: none, or UtteranceEnd was sent
-  // The end of the last word whose final result was not speech_final: its utterance ended by its
+  // The start of the last token whose final result was not speech_final: its utterance ended by its
   // length or by Finalize. -1: none.
-  double open_speech_end_ms_ = -1;
+  double open_speech_ms_ = -1;
   double silence_ms_ = 0;            // at the end of an utterance, of the stream
   bool has_speech_started_ = false;  // SpeechStarted was sent for the present utterance
 };
