@@ -15,13 +15,16 @@ from typing import List
 
 TABLE = r"""
 # decode_wav: output formats, searches, contexts, utterances
-decode_wav --model=$DIGITS $SAMPLES (--partial|--word_list=$WORDS) --format=(text|json|ctm) --num_threads=1
-decode_wav --model=$BOTH $SAMPLES --partial --num_threads=1 --format=json --head=ctc (--search=greedy|--search=beam|
+decode_wav --model=$DIGITS $SAMPLES (--partial|--word_list=$WORDS) --format=(text|json|ctm)
+  --num_threads=1
+decode_wav --model=$BOTH $SAMPLES --partial --num_threads=1 --format=json
+  --head=ctc (--search=greedy|--search=beam|
   --search=beam --beam_size=3 --token_beam=5|--search=beam --nbest=8|--word_list=$WORDS|
   --hotwords=$HOTWORDS|--hotwords=$HOTWORDS --hotword_score=2|--language_model=$ARPA|
   --language_model=$TOKENS --language_model_level=token|
   --language_model=$ARPA --hotwords=$HOTWORDS --nbest=4)
-decode_wav --model=$BOTH $SAMPLES --partial --num_threads=1 --format=json (--search=greedy|--max_symbols=1|
+decode_wav --model=$BOTH $SAMPLES --partial --num_threads=1 --format=json
+  (--search=greedy|--max_symbols=1|
   --search=modified_beam --ctc_weight=0.3 --nbest=4|--search=(beam|modified_beam) (--nbest=1|
   --nbest=4|--hotwords=$HOTWORDS|--language_model=$ARPA --language_model_weight=0.5|
   --language_model=$TOKENS --language_model_level=token|
