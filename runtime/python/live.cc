@@ -77,7 +77,7 @@ PyLiveStream::PyLiveStream(std::shared_ptr<LiveStream> stream, const Listener& l
 PyLiveStream::~PyLiveStream() {
   if (!process_.is_here()) {
     // Left: its locks may be held by threads that are not here.
-    static_cast<void>(new std::shared_ptr<LiveStream>(std::move(stream_)));
+    static_cast<void>(new (std::nothrow) std::shared_ptr<LiveStream>(std::move(stream_)));
     return;
   }
   const ReleasedGil released;
