@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <future>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
