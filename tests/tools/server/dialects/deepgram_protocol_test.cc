@@ -307,7 +307,7 @@ TEST(DeepgramProtocol, EndpointsAndFinalize) {
            {{{"endpointing", "500"}},
             UpdateWith({EndedTwo(0)}, Silence(600, 1)),
             "Results is_final speech_final: two"},
-           {{{"endpointing", "500"}}, UpdateWith({cut}, Silence(600, 1)), "Results is_final: two"},
+           {{{"endpointing", "600"}}, UpdateWith({cut}, Silence(600, 1)), "Results is_final: two"},
            {{{"endpointing", "500"}},
             UpdateWith({by_token}, Silence(600, 1)),
             "Results is_final speech_final: two"},
@@ -322,7 +322,8 @@ TEST(DeepgramProtocol, EndpointsAndFinalize) {
   }
 }
 
-// An utterance ends by its length or by Finalize, and silence follows.
+// An utterance ends by its length or by Finalize, and silence follows. It is counted from the start of
+// the last token, at 40 ms.
 TEST(DeepgramProtocol, EverySpeechEnds) {
   Utterance flushed = EndedTwo(0);
   flushed.end = UtteranceEnd::kFinalize;
@@ -338,15 +339,15 @@ TEST(DeepgramProtocol, EverySpeechEnds) {
     }
   };
   const std::string final = "Results is_final from_finalize: two";
-  run({{"endpointing", "500"}}, {{UpdateWith({flushed}, Silence(600, 1)), final},
-                                 {Silence(690, 1), ""},
-                                 {Silence(700, 1), "Results is_final speech_final: "},
+  run({{"endpointing", "600"}}, {{UpdateWith({flushed}, Silence(600, 1)), final},
+                                 {Silence(630, 1), ""},
+                                 {Silence(640, 1), "Results is_final speech_final: "},
                                  {Silence(3000, 1), ""}});
   run({{"endpointing", "false"}},
       {{UpdateWith({flushed}, Silence(600, 1)), final}, {Silence(3000, 1), ""}});
   // Words that follow have a result that ends them.
   run({{"endpointing", "500"}},
-      {{UpdateWith({flushed}, Silence(600, 1)), final},
+      {{UpdateWith({flushed}, Silence(530, 1)), final},
        {RunningZe(1), ""},
        {UpdateWith({EndedTwo(1)}, Silence(1600, 2)), "Results is_final speech_final: two"},
        {Silence(3000, 2), ""}});
