@@ -322,8 +322,8 @@ TEST(DeepgramProtocol, EndpointsAndFinalize) {
   }
 }
 
-// An utterance ends by its length or by Finalize, and silence follows. It is counted from the start of
-// the last token, at 40 ms.
+// An utterance ends by its length or by Finalize, and silence follows. It is counted from the start
+// of the last token, at 40 ms.
 TEST(DeepgramProtocol, EverySpeechEnds) {
   Utterance flushed = EndedTwo(0);
   flushed.end = UtteranceEnd::kFinalize;
@@ -419,8 +419,8 @@ TEST(DeepgramProtocol, EventsOfSpeech) {
            {UpdateWith({EndedTwo(0)}, Silence(640, 1)), "Results is_final: two"},
            {Silence(1190, 1), "Results: "},
            {Silence(1200, 1), "UtteranceEnd 0.2; Results: "},
-           {Silence(1390, 1), "Results: "},
-           {Silence(1400, 1), "Results is_final speech_final: "},
+           {Silence(1230, 1), "Results: "},
+           {Silence(1240, 1), "Results is_final speech_final: "},
            {Silence(4000, 1), "Results: "},
            {UpdateWith({EndedTwo(4)}, RunningZe(5)),
             "SpeechStarted 4.04; Results is_final: two; SpeechStarted 5.08; Results: ze"},
